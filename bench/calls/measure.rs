@@ -208,6 +208,8 @@ impl Files<'_> {
             source_trust: Trust::Local,
             given: host::Given::default(),
             brought: host::Brought::default(),
+            links: None,
+            digest: None,
             surface: None,
         }
     }

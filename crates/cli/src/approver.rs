@@ -2,13 +2,14 @@
 
 use std::sync::{Mutex, PoisonError};
 
-use host::{Approver, CallError, Kind, Matter, Said};
+use host::{Approver, AskedStep, CallError, Kind, Matter, Said};
 
 use crate::ask::{Ask, Offer};
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::owner;
 use crate::printer::{indented, line};
+use crate::steps;
 
 /// The owner of a home.
 #[derive(Debug)]
@@ -64,11 +65,21 @@ fn words(matter: &Matter) -> String {
     let quoted = matter.message.as_deref();
     let quoted = quoted.map(|text| format!("The tool itself says: \"{}\"\n", indented(text)));
     format!(
-        "`{}` of {} is about to be called with\n  {}\n{}You are asked because {}. Allow it?",
+        "`{}` of {} is about to be called with\n  {}\n{}{}You are asked because {}. Allow it?",
         line(&matter.action),
         line(&matter.package),
         line(&matter.input),
         quoted.unwrap_or_default(),
+        shown(&matter.steps),
         line(&matter.question.why.words()),
     )
+}
+
+/// The steps of a chain that the same answer is for.
+fn shown(asked: &[AskedStep]) -> String {
+    if asked.is_empty() {
+        return String::new();
+    }
+    let told = asked.iter().map(|one| format!("  {}\n", steps::words(&one.to_value())));
+    format!("A yes is for these steps of it too:\n{}", told.collect::<String>())
 }

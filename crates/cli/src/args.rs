@@ -113,6 +113,8 @@ pub(crate) enum Command {
     Trust(commands::trust::TrustArgs),
     /// Call a tool, inside the walls and as far as you allow it
     Call(commands::call::CallArgs),
+    /// Show what chains of tools do, and find the better of two
+    Chain(commands::chain::ChainArgs),
     /// Serve an installed package to a client, over MCP
     Mcp(commands::mcp::McpArgs),
     /// Rank the tools of a capability, with each term of their scores

@@ -12,13 +12,14 @@ use manifest::document::{Options, read};
 use manifest::model::{Acquire, Package, Trust};
 use manifest::shape::suggest;
 use policy::Consent;
+use serde_json::json;
 
 use crate::commands::install::has_server;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::{Printer, line};
 use crate::tools::Found;
-use crate::{owner, project, remote, shell};
+use crate::{owner, project, remote, shell, steps};
 
 /// The home as it is changed.
 pub(crate) fn home(home: &Home) -> install::Home {
@@ -98,8 +99,25 @@ fn bare(id: &str) -> &str {
     id.split_once(':').map_or(id, |(_, id)| id)
 }
 
-/// An installed package as a tool that can be called.
+/// An installed package as a tool that can be called, with what its steps call where it is a chain.
 pub(crate) fn found(name: &str, home: &Home, printer: Printer) -> Result<Found, Failure> {
+    found_with(name, &[], home, printer)
+}
+
+/// The same, with tools that its steps may call beside the installed ones.
+pub(crate) fn found_with(
+    name: &str,
+    with: &[Found],
+    home: &Home,
+    printer: Printer,
+) -> Result<Found, Failure> {
+    let mut found = unlinked(name, home, printer)?;
+    steps::link_all(&mut found, with, home, printer);
+    Ok(found)
+}
+
+/// An installed package as a tool; nobody has looked up what its steps call.
+pub(crate) fn unlinked(name: &str, home: &Home, printer: Printer) -> Result<Found, Failure> {
     let at = self::home(home);
     let named = named_around(name, home, printer)?;
     check_not_locked(&named, home)?;
@@ -119,6 +137,37 @@ fn warn_taken_back(pinned: &Pinned, home: &Home, printer: Printer) {
         let (id, version) = (line(&pinned.id), line(&pinned.version));
         printer.alarm(&format!("{id} {version} was taken back for security: {}", line(&reason)));
     }
+}
+
+/// A version of an installed package that is still here, active or not.
+pub(crate) fn version(
+    name: &str,
+    version: &str,
+    home: &Home,
+    printer: Printer,
+) -> Result<Found, Failure> {
+    let at = self::home(home);
+    let named = named_around(name, home, printer)?;
+    check_not_locked(&named, home)?;
+    let missing = || {
+        let message = format!("version {} of `{}` is not here", line(version), line(name));
+        Failure::new(Exit::NotFound, message).hint("`haft status` shows which versions are")
+    };
+    let pinned = named.pinned.as_ref().ok_or_else(missing)?;
+    let key = pinned.key().map_err(|_| missing())?;
+    let folder = at.folder(&key, &pinned.folder());
+    let beginning = format!("{version}-");
+    let others = folder.parent().and_then(|all| std::fs::read_dir(all).ok()).into_iter().flatten();
+    let names = others.filter_map(|entry| entry.ok()?.file_name().into_string().ok());
+    let is_it = |name: &String| {
+        // What follows is the beginning of a digest, so that 1.0 is not taken for 1.0-beta.
+        name.strip_prefix(&beginning).is_some_and(|rest| rest.len() == 12 && !rest.contains('-'))
+    };
+    let found = names.filter(is_it).max().ok_or_else(missing)?;
+    let record = at.record(&key, &found)?;
+    let installed = Installed::load(&at, &record.pinned)?;
+    check_unchanged(&installed, &named)?;
+    Ok(Found::installed(tool(installed, &named)?))
 }
 
 /// Refuses what stands above a baseline that the policy holds to.
@@ -185,6 +234,9 @@ fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
         source_trust: named.trust,
         given: Given::default(),
         surface: None,
+        links: None,
+        // Its files are its owner's, who may change them.
+        digest: None,
     })
 }
 
@@ -293,7 +345,15 @@ pub(crate) fn unasked(installed: Installed, named: &Named) -> Result<Tool, Failu
         source_trust,
         given: Given::default(),
         surface: None,
+        links: None,
+        digest: Some(digest(&record.pinned)),
     })
+}
+
+/// What stands for every file of an installed package, those that were acquired for it among them.
+fn digest(pinned: &Pinned) -> String {
+    let artefacts = serde_json::to_value(&pinned.artefacts).unwrap_or_default();
+    policy::digest_of(&json!([pinned.id, pinned.version, pinned.package, artefacts]))
 }
 
 /// The hosts that the smoke test of an installed package may reach beside its own: those on the card that was accepted.

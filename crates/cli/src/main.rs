@@ -40,6 +40,7 @@ mod seen;
 mod shell;
 mod signing_out;
 mod sources;
+mod steps;
 #[cfg(unix)]
 mod terminal;
 mod time;
@@ -47,6 +48,7 @@ mod tools;
 mod trouble;
 mod typed;
 mod walls;
+mod xml;
 
 use std::process::ExitCode;
 
@@ -137,6 +139,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
         Command::Mcp(args) => commands::mcp::run(args, &home()?, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
+        Command::Chain(args) => commands::chain::run(args, &home()?, ask, json, printer),
         Command::Test(args) => commands::test::run(args, &home()?, ask, json, printer),
         Command::Grant(args) => commands::grant::run(args, &home()?, ask, json, printer),
         Command::Ungrant(args) => commands::grant::ungrant(args, &home()?, json, printer),

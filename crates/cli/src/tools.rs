@@ -25,13 +25,20 @@ pub(crate) struct Found {
     /// The file that each of them was found in.
     pub(crate) files: Vec<PathBuf>,
     _unpacked: Option<Unpacked>,
+    /// What else has to be there for as long as they are.
+    _others: Vec<Found>,
 }
 
 impl Found {
     /// One that is installed.
     pub(crate) fn installed(tool: Tool) -> Self {
         let files = vec![tool.root.clone()];
-        Self { tools: vec![tool], files, _unpacked: None }
+        Self { tools: vec![tool], files, _unpacked: None, _others: Vec::new() }
+    }
+
+    /// The same, for as long as which these stay where they are too: their steps call them.
+    pub(crate) fn keeping(self, others: Vec<Found>) -> Self {
+        Self { _others: others, ..self }
     }
 
     /// Refuses an id that was typed for what has one of its own: it would count for nothing.
@@ -165,10 +172,23 @@ fn find(
         // A path the owner typed is the owner's own.
         let (consent, source_trust) = (Consent::ByPath, Trust::Local);
         let (given, surface, brought) = (Given::default(), None, Brought::default());
-        tools.push(Tool { package, root, place, consent, source_trust, given, surface, brought });
+        // Its files may change between two calls.
+        let (links, digest) = (None, None);
+        tools.push(Tool {
+            package,
+            root,
+            place,
+            consent,
+            source_trust,
+            given,
+            surface,
+            brought,
+            links,
+            digest,
+        });
         files.push(file);
     }
-    Ok(Found { tools, files, _unpacked: unpacked })
+    Ok(Found { tools, files, _unpacked: unpacked, _others: Vec::new() })
 }
 
 /// A folder of our own in the home. Should we be killed, whoever makes the next one removes it.

@@ -13,7 +13,8 @@ use tokio_util::sync::CancellationToken;
 use vault::Secret;
 
 use crate::brought::Brought;
-use crate::error::CallError;
+use crate::chain::Linked;
+use crate::error::{CallError, Kind};
 use crate::surface::Surface as Offered;
 
 /// A package that can be called, and where its files lie.
@@ -36,6 +37,10 @@ pub struct Tool {
     pub surface: Option<Offered>,
     /// What was acquired for it.
     pub brought: Brought,
+    /// What its steps call, where it is a chain and somebody looked them up, or why that cannot be said.
+    pub links: Option<Result<Arc<Linked>, CallError>>,
+    /// What stands for every file that it is made of, where those cannot change unnoticed.
+    pub digest: Option<String>,
 }
 
 /// What a tool is given that is not kept, or not yet: while it is installed, and while it is revoked.
@@ -58,6 +63,24 @@ impl Tool {
             [only] => self.is_called(name).then_some(only),
             _ => None,
         })
+    }
+
+    /// The tool that an error is about: of a chain the one whose step failed.
+    pub fn about(&self, error: &CallError) -> &Self {
+        let step = error.details["step"]["package"].as_str();
+        let linked = self.links.as_ref().and_then(|links| links.as_ref().ok());
+        step.zip(linked).and_then(|(package, linked)| linked.tool(package)).map_or(self, |one| one)
+    }
+
+    /// The tools behind its steps, of a chain.
+    pub(crate) fn linked(&self) -> Result<&Arc<Linked>, CallError> {
+        match &self.links {
+            Some(links) => links.as_ref().map_err(Clone::clone),
+            None => Err(CallError::new(
+                Kind::Unavailable,
+                format!("nobody has looked up what the steps of `{}` call", self.package.id),
+            )),
+        }
     }
 
     /// Whether a path lies among its files, or among what was acquired for it.
@@ -134,6 +157,25 @@ pub struct Matter {
     pub message: Option<String>,
     /// Whether these arguments can be remembered, and no others with them.
     pub can_be_remembered: bool,
+    /// Of a chain: the steps that the owner has to be asked about, which a yes is for as well.
+    pub steps: Vec<AskedStep>,
+}
+
+/// A step of a chain that the owner has to be asked about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct AskedStep {
+    /// Its name, after those of the chains around it.
+    pub step: String,
+    /// The package that it calls, with its dialect.
+    pub package: String,
+    /// The action.
+    pub action: String,
+    /// Where its input comes from: each member, and from where.
+    pub takes: Vec<(String, String)>,
+    /// The list that it is made for each element of, where it is.
+    pub each: Option<String>,
+    /// Why the owner has to be asked.
+    pub because: String,
 }
 
 /// What the owner says.

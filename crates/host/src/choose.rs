@@ -1,6 +1,7 @@
 //! Which implementation of a tool runs here, and why the others do not.
 
 use std::ffi::OsStr;
+use std::sync::LazyLock;
 
 use manifest::dialect::Dialect;
 use manifest::model::{Acquire, Action, Entry, Implementation, Package};
@@ -33,6 +34,18 @@ pub(crate) const PLATFORM: &str = if cfg!(all(target_os = "linux", target_arch =
     ""
 };
 
+/// How a chain is run: by its steps. It says nothing of its time, which is that of its steps, so the owner's own bound
+/// for whatever takes longest holds.
+pub(crate) static CHAIN: LazyLock<Implementation> = LazyLock::new(|| Implementation {
+    id: "chain".to_owned(),
+    language: None,
+    runtime: None,
+    platforms: Vec::new(),
+    entry: Entry::Undeclared,
+    timeout_ms: Some(u64::MAX),
+    requirements: None,
+});
+
 /// Chooses the first implementation that runs here.
 pub(crate) fn implementation<'p>(
     package: &'p Package,
@@ -54,9 +67,6 @@ pub(crate) fn implementation<'p>(
         }
     }
     let message = match not_chosen.as_slice() {
-        [] if package.chain.is_some() => {
-            format!("`{}` is a chain of other tools, and chains cannot be called yet", package.id)
-        }
         [] => format!("`{}` does not say how it is run", package.id),
         reasons => format!("nothing of `{}` runs here: {}", package.id, reasons.join("; ")),
     };

@@ -52,6 +52,8 @@ pub enum Kind {
     BadInput,
     /// A secret or a variable that it needs is not there.
     MissingInput,
+    /// The steps of a chain cannot be followed.
+    BadChain,
     /// There is no such tool or action.
     Unknown,
     /// It may not be called, or not so.
@@ -80,6 +82,7 @@ impl Kind {
             Self::BadOutput => "bad_output",
             Self::BadInput => "bad_input",
             Self::MissingInput => "missing_input",
+            Self::BadChain => "bad_chain",
             Self::Unknown => "unknown_tool",
             Self::Denied | Self::Distrusted | Self::Blocked(_) => "denied",
             Self::NeedsApproval(_) => "needs_approval",

@@ -1,11 +1,14 @@
 //! The path of a call as a whole.
 
 mod asking;
+mod chaining;
 mod errand;
+mod foreseeing;
 mod killing;
 mod listing;
 mod places;
 mod planning;
+mod readying;
 mod running;
 mod signing;
 mod trying;
@@ -21,36 +24,36 @@ use manifest::dialect::Dialect;
 use manifest::model::{Action, Implementation};
 use policy::{Consent, Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
 use sandbox::{Launcher, runtime};
-use tokio_util::sync::CancellationToken;
 use vault::FileVault;
 
 pub use self::listing::Discovered;
 use self::places::check_unmoved;
-use self::planning::Case;
+use self::readying::{Noted, Ready};
 use self::running::{Ran, Running};
 
 use crate::blocked::Blocked;
 use crate::call::{Call, Output, Tool};
-use crate::choose::{self, Machine, PLATFORM};
+use crate::chain::cache::{Cache, Key};
+use crate::chain::trace::Trace;
+use crate::choose::{self, CHAIN, Machine, PLATFORM};
 use crate::confine::{self, Forbidden};
-use crate::consider::{Considered, consider, question};
+use crate::consider::Considered;
 use crate::endpoint;
 use crate::eras::InHome;
 use crate::error::{CallError, Kind};
 use crate::input::{self, Input};
 use crate::limit;
 use crate::login::{Logins, scopes};
-use crate::plan::{self, Plan, Way, Worker};
+use crate::plan;
 use crate::records::{CountAs, Records};
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
-use crate::run::leash::Leash;
 use crate::run::mcp::Servers;
 use crate::run::mcp::era::Eras;
 use crate::run::signed::Signer;
 use crate::run::turns::Turns;
-use crate::run::worker::{self, Warmth, Workers};
-use crate::secrets::{Collected, Collector, Elsewhere};
+use crate::run::worker::{Warmth, Workers};
+use crate::secrets::{Collector, Elsewhere};
 use crate::tape::Tape;
 use crate::template::Variable;
 use crate::violation::Violation;
@@ -95,6 +98,8 @@ pub struct Host {
     turns: Arc<Turns>,
     /// What each package was granted when it was last called.
     granted: Arc<Mutex<HashMap<String, Grants>>>,
+    /// What pure steps of chains answered before.
+    cache: Option<Arc<Cache>>,
 }
 
 /// What the owner has said about a package before.
@@ -140,6 +145,7 @@ impl Host {
         let signer = Arc::new(Signer { logins });
         let (settings, workers) = (Arc::new(settings), Arc::<Workers>::default());
         let (turns, granted) = (Arc::default(), Arc::default());
+        let cache = Cache::of_home(&settings.home, settings.policy.chains.cache).map(Arc::new);
         Self {
             settings,
             launcher,
@@ -152,7 +158,15 @@ impl Host {
             records,
             turns,
             granted,
+            cache,
         }
+    }
+
+    /// The same host, which makes every step of a chain anew, and keeps no answer.
+    #[must_use]
+    pub fn without_cache(mut self) -> Self {
+        self.cache = None;
+        self
     }
 
     /// The same host, with a memory of its own for the eras of MCP servers.
@@ -182,16 +196,30 @@ impl Host {
 
     /// Makes a call, and writes down that it was made, or why not.
     pub async fn call(&self, tool: &Tool, call: &Call, warmth: Warmth) -> Made {
+        self.make(tool, call, warmth, None).await
+    }
+
+    /// The same, of a call that may be a step of a chain.
+    async fn make(&self, tool: &Tool, call: &Call, warmth: Warmth, around: Option<&Trace>) -> Made {
         let began = Instant::now();
         let mut noted =
             Noted { record: Self::record_of(tool, call), waited: Duration::ZERO, begun: None };
-        let ready = Box::pin(self.ready(tool, call, warmth, &mut noted)).await;
+        let traced = Trace::of_call(tool, around);
+        let trace = traced.as_ref().ok().and_then(Option::as_ref);
+        if let Some(trace) = trace {
+            noted.record.trace.clone_from(&trace.id);
+            noted.record.step.clone_from(&trace.step);
+        }
+        let ready = match &traced {
+            Ok(_) => Box::pin(self.ready(tool, call, warmth, trace, &mut noted)).await,
+            Err(error) => Err(error.clone()),
+        };
         let Noted { mut record, waited, begun } = noted;
         let begun = begun.map_or_else(OnceLock::new, OnceLock::from);
         let mut unseen = Vec::new();
         let mut answered = match ready {
             Ok(ready) => {
-                let Ready { plan, action, allowed } = ready;
+                let Ready { plan, action, allowed, agreed, key } = ready;
                 unseen.clone_from(&plan.unseen);
                 let own = confine::own_folder(tool);
                 let running = Running {
@@ -205,12 +233,25 @@ impl Host {
                     allowed,
                     record: &record,
                     begun: &begun,
+                    trace,
+                    agreed: &agreed,
                 };
-                let mut ran = self.run(&running).await;
-                if let Err(error) = &mut ran.output {
+                let mut ran = match self.kept(key.as_ref()) {
+                    Some(answer) => Ran::kept(answer),
+                    None => self.run(&running).await,
+                };
+                // Of a step that failed it was told which limit of its own it ran into.
+                if let Err(error) = &mut ran.output
+                    && error.details.get("step").is_none()
+                {
                     limit::tell(error, &plan.decision.allowance, tool.package.dialect);
                 }
                 ran.redact(&plan.redactor);
+                if let (Some(cache), Some(key), Ok(output)) = (&self.cache, &key, &ran.output)
+                    && !ran.is_cached
+                {
+                    cache.put(key, output);
+                }
                 ran
             }
             Err(error) => {
@@ -225,136 +266,26 @@ impl Host {
         }
         let took = began.elapsed().saturating_sub(waited);
         let ending = answered.ending(took);
-        let Ran { output: reply, blocked, attempts, is_walled, .. } = answered;
+        // How fast an answer is found says nothing of the tool.
+        let counted = if answered.is_cached { CountAs::Beside } else { CountAs::Call(took) };
+        let Ran { output: reply, mut blocked, attempts, is_walled, steps, .. } = answered;
         let wanted = grantable(&blocked, tool);
         let begun = begun.into_inner();
         let ran_in_walls = is_walled && begun.is_some();
-        let unwritten =
-            self.records.finish(begun, &record, &ending, tool, &wanted, CountAs::Call(took)).await;
-        let level = is_walled.then(|| self.level());
+        let mut unwritten = steps.unwritten;
+        unwritten
+            .extend(self.records.finish(begun, &record, &ending, tool, &wanted, counted).await);
+        let level = is_walled.then(|| self.level()).or(steps.level);
         let reached = blocked.iter().filter(|one| ran_in_walls && !unseen.contains(one));
         let violation = Violation::of(reached, call, tool, &self.settings.policy);
-        Made { reply, took, attempts, level, blocked, violation, unwritten }
+        blocked.extend(steps.blocked);
+        let step_violations = steps.violations;
+        Made { reply, took, attempts, level, blocked, violation, step_violations, unwritten }
     }
 
-    /// Approval, then secrets; then it may be run.
-    async fn ready(
-        &self,
-        tool: &Tool,
-        call: &Call,
-        warmth: Warmth,
-        noted: &mut Noted,
-    ) -> Result<Ready, CallError> {
-        let Noted { record, waited, begun } = noted;
-        let prepared = self.prepare(tool, call)?;
-        record.action.clone_from(&prepared.action.name);
-        record.implementation.clone_from(&prepared.implementation.id);
-        record.arguments = audit::shape_of(prepared.input.arguments.value());
-        let mut known = self.known(tool, call).await?;
-        self.check_place(tool, &known)?;
-        let open = self.decide(tool, call, &prepared, &known, &Considered::default());
-        check_verdict(&open, tool)?;
-        let Prepared { action, implementation, .. } = prepared;
-        endpoint::check_secrecy(&tool.package, implementation, action)?;
-        endpoint::check(&tool.package, implementation, &open.allowance)?;
-        let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
-        let hooks = self.asked(tool, call, &prepared, open, &[]);
-        let policy = &self.settings.policy;
-        let (considered, mut decision) = match question(&hooks)? {
-            Some(question) => {
-                let allowance = &hooks.decision.allowance;
-                // They are the tool's own code: they run only where nothing else refuses the call, and with them it
-                // begins. What it costs is taken once it is known that it goes on.
-                self.records.check_left(tool, policy).await?;
-                Self::check_askable(&hooks.decision, call)?;
-                let case = Case { tool, call, prepared: &prepared, known: &known };
-                self.check_declared(case, &hooks.decision).await?;
-                record.sandbox = self.level().to_string();
-                *begun = Some(self.records.begin(record)?);
-                let began = Instant::now();
-                let considered = self.consider(question, warmth, began + allowed, call);
-                let considered = match Box::pin(considered).await {
-                    Ok(considered) => considered,
-                    Err(mut error) => {
-                        // Nobody refused it: it ran, and failed.
-                        self.records.reserve(tool, policy).await?;
-                        limit::tell(&mut error, allowance, tool.package.dialect);
-                        return Err(error);
-                    }
-                };
-                allowed = allowed.saturating_sub(began.elapsed());
-                let decision = self.decide(tool, call, &prepared, &known, &considered);
-                (considered, decision)
-            }
-            None => (Considered::default(), hooks.decision),
-        };
-        if let Verdict::Ask(question) = &decision.verdict {
-            let message = considered.message.as_deref();
-            let began = Instant::now();
-            let answer = self.ask_owner(tool, call, &prepared, question, message).await;
-            *waited = began.elapsed();
-            known.memory.answer = Some(answer?);
-            decision = self.decide(tool, call, &prepared, &known, &considered);
-        }
-        check_allowed(&decision, tool)?;
-        record.decision = audit::Decision::Allowed;
-        self.note_place(tool, &known).await?;
-        if begun.is_none() {
-            // Nobody is asked for secrets of a call that nothing is left for.
-            self.records.check_left(tool, policy).await?;
-        }
-        let (collector, asked) = (self.collector(tool, &known), self.vault.waited());
-        let collected = collector.collect(&decision.allowance, &considered.secrets);
-        let collected = tokio::select! {
-            collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
-                Err(limit::too_late("it waited for its secrets"))
-            }),
-            () = call.called_off.cancelled() => Err(CallError::called_off()),
-        };
-        *waited += self.vault.waited().saturating_sub(asked);
-        let planned = if self.web.is_offline() {
-            let case = Case { tool, call, prepared: &prepared, known: &known };
-            self.plan_offline(case, decision.clone(), collected)
-        } else {
-            collected.and_then(Collected::whole).and_then(|variables| {
-                plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
-            })
-        };
-        let plan = match planned {
-            Ok(plan) => plan,
-            Err(error) => {
-                let case = Case { tool, call, prepared: &prepared, known: &known };
-                return Err(self.lacking(case, decision, error).await);
-            }
-        };
-        self.records.reserve(tool, policy).await?;
-        let plan = prepare_image(plan, &call.called_off).await?;
-        self.note_plan(record, &plan);
-        if call.called_off.is_cancelled() {
-            return Err(CallError::called_off());
-        }
-        Ok(Ready { plan, action: prepared.action.clone(), allowed })
-    }
-
-    /// Asks a tool what it has to say of a call, within the time of the call and as long as somebody waits for it.
-    async fn consider(
-        &self,
-        question: Worker,
-        warmth: Warmth,
-        until: Instant,
-        call: &Call,
-    ) -> Result<Considered, CallError> {
-        let turn = self.turns.wait(&question.owner.package, worker::MOST_OF_ONE, until).await?;
-        let (host, leash) = (self.clone(), Leash::default());
-        let _guard = leash.guard();
-        let asked = tokio::task::spawn_blocking(move || {
-            let _turn = turn;
-            consider(&question, &host.launcher, &host.workers, warmth, until, &leash)
-        });
-        tokio::select! {
-            asked = asked => asked.unwrap_or_else(|error| Err(broken_off(&error))),
-            () = call.called_off.cancelled() => Err(CallError::called_off()),
-        }
+    /// What a pure step answered before.
+    fn kept(&self, key: Option<&Key>) -> Option<serde_json::Value> {
+        self.cache.as_ref()?.get(key?)
     }
 
     /// What is written down of a call, as far as it is known before anything was looked at.
@@ -372,19 +303,6 @@ impl Host {
             cwd: call.folder.display().to_string(),
             decision: audit::Decision::Open,
             ..audit::Call::default()
-        }
-    }
-
-    /// Writes down what is about to be run, where, and inside which walls.
-    fn note_plan(&self, record: &mut audit::Call, plan: &Plan) {
-        (record.argv, record.env_keys) = plan.shown();
-        match (plan.confinement(), &plan.way) {
-            (Some(confinement), _) => {
-                record.cwd = confinement.folder.display().to_string();
-                record.sandbox = self.level().to_string();
-            }
-            (None, Way::Engine(_)) => "engine".clone_into(&mut record.sandbox),
-            (None, _) => {}
         }
     }
 
@@ -465,6 +383,9 @@ impl Host {
         tool: &'t Tool,
         action: &Action,
     ) -> Result<&'t Implementation, CallError> {
+        if tool.package.chain.is_some() {
+            return tool.linked().map(|_| &*CHAIN);
+        }
         let search = tool.brought.before(&self.settings.search_path);
         let has_program = |name: &OsStr| runtime::is_there(name, &search, &tool.root);
         let brought = matches!(tool.consent, Consent::ByCard { .. }).then_some(&tool.brought);
@@ -544,25 +465,10 @@ pub struct Made {
     pub blocked: Vec<Blocked>,
     /// What the owner wants done about that, where they want anything done: whoever made the call does it.
     pub violation: Option<Violation>,
+    /// The same of the steps of a chain, each with its tool.
+    pub step_violations: Vec<(Arc<Tool>, Violation)>,
     /// What could not be written down.
     pub unwritten: Vec<String>,
-}
-
-/// A call that may be run.
-struct Ready {
-    plan: Plan,
-    action: Action,
-    /// How long it may run.
-    allowed: Duration,
-}
-
-/// What is noted of a call while it is made ready.
-struct Noted {
-    record: audit::Call,
-    /// How long the owner took to answer.
-    waited: Duration,
-    /// That it is in the log, from when anything of the tool may run.
-    begun: Option<audit::Begun>,
 }
 
 /// What a grant would give it, of what it was kept from.
@@ -581,23 +487,6 @@ fn denied(denial: &Denial, tool: &Tool) -> CallError {
     CallError::denied(denial).of_package(&tool.package.canonical_id())
 }
 
-/// Has the image of a call unpacked, where it runs in one, as long as somebody waits for it.
-async fn prepare_image(mut plan: Plan, off: &CancellationToken) -> Result<Plan, CallError> {
-    if plan.image.is_none() {
-        return Ok(plan);
-    }
-    let leash = Leash::default();
-    let _guard = leash.guard();
-    let prepared = tokio::task::spawn_blocking(move || {
-        plan::container::prepare(&mut plan, &leash)?;
-        Ok(plan)
-    });
-    tokio::select! {
-        prepared = prepared => prepared.unwrap_or_else(|error| Err(broken_off(&error))),
-        () = off.cancelled() => Err(CallError::called_off()),
-    }
-}
-
 /// Refuses what may not go ahead, whatever the owner would say.
 fn check_verdict(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
     match &decision.verdict {
@@ -606,14 +495,6 @@ fn check_verdict(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
             let reasons: Vec<_> = decision.reasons.iter().map(ToString::to_string).collect();
             Err(denied(denial, tool).with("reasons", reasons))
         }
-    }
-}
-
-/// Refuses what may not go ahead, or not yet.
-fn check_allowed(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
-    match &decision.verdict {
-        Verdict::Ask(question) => Err(asking::needed(question, None)),
-        Verdict::Allowed | Verdict::Denied(_) => check_verdict(decision, tool),
     }
 }
 

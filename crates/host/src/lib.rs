@@ -7,6 +7,7 @@
 //! |---|---|
 //! | [`surface`] | what a server offers, and what of it is not as it was approved |
 //! | [`call`] | a tool, a call, a reply |
+//! | [`chain`] | what the steps of a chain call, and in what order |
 //! | [`error`] | why there is none |
 //! | `blocked` | what a tool reached for in vain |
 //! | [`violation`] | what it reached for by itself, and what the owner wants done about it |
@@ -34,6 +35,7 @@
 mod blocked;
 pub mod brought;
 pub mod call;
+pub mod chain;
 mod choose;
 mod clip;
 mod complaint;
@@ -67,7 +69,7 @@ mod weight;
 
 pub use blocked::{Blocked, Why};
 pub use brought::Brought;
-pub use call::{Advance, Approver, Call, Given, Matter, Output, Progress, Said, Tool};
+pub use call::{Advance, Approver, AskedStep, Call, Given, Matter, Output, Progress, Said, Tool};
 pub use confine::denied;
 pub use endpoint::endpoints;
 pub use eras::InHome;

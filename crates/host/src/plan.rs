@@ -24,6 +24,7 @@ use vault::Redactor;
 
 use crate::blocked::Blocked;
 use crate::call::Tool;
+use crate::chain::Linked;
 use crate::confine::{self, Inside, Walls};
 use crate::error::{CallError, Kind};
 use crate::host::Settings;
@@ -69,7 +70,7 @@ impl Plan {
                 Place::Process { walls, .. } => walls,
                 Place::Url { .. } | Place::Registry { .. } => return None,
             },
-            Way::Http(_) | Way::A2a(_) | Way::Engine(_) => return None,
+            Way::Http(_) | Way::A2a(_) | Way::Engine(_) | Way::Chain(_) => return None,
         };
         Some(&walls.confinement)
     }
@@ -99,7 +100,9 @@ impl Plan {
             Way::Http(one) => one.check_told(),
             Way::A2a(one) => one.check_private(),
             // Whoever signs in at a server looks at its address then.
-            Way::Process(_) | Way::Worker(_) | Way::Mcp(_) | Way::Engine(_) => Ok(()),
+            Way::Process(_) | Way::Worker(_) | Way::Mcp(_) | Way::Engine(_) | Way::Chain(_) => {
+                Ok(())
+            }
         };
         checked.map_err(|mut error| {
             error.redact(&self.redactor);
@@ -133,6 +136,16 @@ pub(crate) enum Way {
     A2a(Box<Agent>),
     /// A container of an engine.
     Engine(Box<Engine>),
+    /// Calls of other tools.
+    Chain(Arc<Chain>),
+}
+
+/// Calls of other tools.
+#[derive(Clone, Debug)]
+pub(crate) struct Chain {
+    pub(crate) linked: Arc<Linked>,
+    /// What it is given, with defaults.
+    pub(crate) input: Value,
 }
 
 /// A process for one call.
@@ -229,6 +242,10 @@ impl Asked<'_> {
         // Of a skill that brings its files, scripts can be called.
         if package.kind == PackageKind::SkillPack && package.dialect != Dialect::Skill {
             return Err(unavailable("a pack of skills is read, not called"));
+        }
+        if package.chain.is_some() {
+            let (linked, input) = (Arc::clone(self.tool.linked()?), self.input.arguments.value());
+            return Ok(Way::Chain(Arc::new(Chain { linked, input: input.clone() })));
         }
         match &self.implementation.entry {
             Entry::Argv { argv, cwd, .. } => {

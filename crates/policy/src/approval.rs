@@ -62,6 +62,8 @@ pub enum Why {
     PolicyFirst,
     /// The action does not say what it changes, and this surface has not called it before.
     FirstCall,
+    /// It is a chain, and some of its steps need the owner's word.
+    Steps,
 }
 
 impl Why {
@@ -76,6 +78,7 @@ impl Why {
             Self::Destructive => "the action is destructive",
             Self::Policy => "your policy asks for it",
             Self::PolicyFirst => "your policy asks for it the first time",
+            Self::Steps => "some of its steps need your word",
             Self::FirstCall => {
                 "the action does not say what it changes and is called here for the first time"
             }

@@ -47,6 +47,8 @@ pub struct Policy {
     pub rank: RankRules,
     /// When the tests of packages are run.
     pub tests: TestRules,
+    /// What is kept of chains.
+    pub chains: ChainRules,
     /// What is different for one package, by its canonical id or its bare one.
     pub packages: BTreeMap<String, PackageRules>,
 }
@@ -334,6 +336,19 @@ pub struct TestRules {
     pub on_install: OnInstall,
 }
 
+/// What is kept of chains.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ChainRules {
+    /// How many bytes of answers of pure steps are kept; none for nothing.
+    pub cache: u64,
+}
+
+impl Default for ChainRules {
+    fn default() -> Self {
+        Self { cache: 64 << 20 }
+    }
+}
+
 /// Whether the tests of a package are run before it is installed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnInstall {
@@ -436,6 +451,7 @@ impl Default for Policy {
             sources: SourceRules::default(),
             rank: RankRules::default(),
             tests: TestRules::default(),
+            chains: ChainRules::default(),
             secrets: SecretRules::default(),
             packages: BTreeMap::new(),
         }

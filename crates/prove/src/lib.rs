@@ -11,6 +11,7 @@
 //! | [`suite`] | the tests of a package, read one at a time |
 //! | [`report`] | how tests ended |
 //! | [`run`](mod@run) | tests run through the host |
+//! | [`compare`] | two tools on the same tests |
 //! | [`regression`], [`watch`](mod@watch) | whether a tool got worse, by a statistical test; what did, noted and written down |
 //! | [`mining`] | sequences of calls in which one result became the next input |
 //! | [`rank`] | how good a tool is, as one number that explains itself |
@@ -21,6 +22,7 @@
 
 pub mod assertion;
 pub mod case;
+pub mod compare;
 pub mod effort;
 pub mod fault;
 pub mod mining;

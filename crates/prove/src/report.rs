@@ -1,8 +1,9 @@
 //! How tests ended.
 
+use std::sync::Arc;
 use std::time::Duration;
 
-use host::{CallError, Kind, Level, Violation};
+use host::{CallError, Kind, Level, Tool, Violation};
 
 use crate::case::Origin;
 use crate::fault::Fault;
@@ -108,6 +109,8 @@ pub struct Report {
     pub promised: Tally,
     /// What the tool reached for and the owner wants something done about.
     pub violation: Option<Violation>,
+    /// The same of the steps of a chain: of each tool the first.
+    pub step_violations: Vec<(Arc<Tool>, Violation)>,
     /// Why a call could not be written down.
     pub unwritten: Option<String>,
     /// Whether there was no time to begin all of them.

@@ -88,6 +88,12 @@ pub async fn run(
     while let Some((ended, aside)) = running.next().await {
         told(&ended);
         report.violation = report.violation.or(aside.violation);
+        for (tool, violation) in aside.step_violations {
+            let id = tool.package.canonical_id();
+            if report.step_violations.iter().all(|(known, _)| known.package.canonical_id() != id) {
+                report.step_violations.push((tool, violation));
+            }
+        }
         report.unwritten = report.unwritten.or(aside.unwritten);
         report.add(ended);
     }
@@ -132,6 +138,7 @@ fn tried_once(tool: &Tool) -> Tool {
 #[derive(Default)]
 struct Aside {
     violation: Option<Violation>,
+    step_violations: Vec<(Arc<Tool>, Violation)>,
     unwritten: Option<String>,
 }
 
@@ -233,6 +240,7 @@ async fn call(
         Err(error) => Outcome::NoAnswer(Box::new(CallError { blocked: made.blocked, ..error })),
     };
     aside.violation = aside.violation.take().or(made.violation);
+    aside.step_violations.extend(made.step_violations);
     aside.unwritten = aside.unwritten.take().or(made.unwritten.into_iter().next());
     (outcome, made.took, made.level)
 }

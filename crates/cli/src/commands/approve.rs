@@ -18,6 +18,7 @@ use crate::names::{self, Typed};
 use crate::owner;
 use crate::printer::{Printer, indented, line};
 use crate::seen::Seen;
+use crate::steps;
 
 #[derive(Args, Debug)]
 #[command(
@@ -337,7 +338,7 @@ fn package_of(ticket: &Ticket) -> String {
 
 fn to_value(ticket: &Ticket) -> Value {
     let shown = shown(ticket);
-    json!({
+    let mut told = json!({
         "ticket": ticket.id.to_string(),
         "package": shown["package"],
         "action": ticket.asked.action,
@@ -348,7 +349,11 @@ fn to_value(ticket: &Ticket) -> Value {
         "session": ticket.shown.session,
         "since": ticket.created.to_string(),
         "expires": ticket.expires.to_string(),
-    })
+    });
+    if let Some(steps) = shown.get("steps") {
+        told["steps"] = steps.clone();
+    }
+    told
 }
 
 /// Our own words with the whole input; the tool's own are quoted beneath.
@@ -359,8 +364,10 @@ fn words(ticket: &Ticket) -> String {
         Some(said) => format!("  the tool itself says: \"{}\"\n", indented(said)),
         None => String::new(),
     };
+    let steps = shown["steps"].as_array().into_iter().flatten();
+    let steps: String = steps.map(|one| format!("  step {}\n", steps::words(one))).collect();
     format!(
-        "{} `{}` of {} by {} until {}\n  {}\n{quoted}  because {}\n",
+        "{} `{}` of {} by {} until {}\n  {}\n{quoted}{steps}  because {}\n",
         ticket.id,
         line(&ticket.asked.action),
         text("package"),

@@ -27,13 +27,14 @@ const TORN: &str =
 const MENDED: &str = "(no call) the log did not end as it was signed, so records before this one may be missing or changed; `haft audit verify` says how";
 
 /// What a record may say of a call: how it went, or what was decided about it.
-const OUTCOMES: [&str; 23] = [
+const OUTCOMES: [&str; 24] = [
     "ok",
     "allowed",
     "denied",
     "needs_approval",
     "needs_login",
     "bad_input",
+    "bad_chain",
     "missing_input",
     "unknown_tool",
     "unavailable",
@@ -67,6 +68,9 @@ pub(crate) struct AuditArgs {
     /// Only calls of this package, with its dialect: mcpkg:acme.weather
     #[arg(long, value_name = "PACKAGE", value_parser = names::package)]
     package: Option<Typed>,
+    /// Only a chain and its steps, by the trace that their records have
+    #[arg(long, value_name = "TRACE")]
+    trace: Option<String>,
     /// Only calls that went so, by what was decided or how they ended
     #[arg(long, value_name = "OUTCOME", value_parser = PossibleValuesParser::new(OUTCOMES))]
     outcome: Option<String>,
@@ -97,6 +101,7 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     let filter = Filter {
         package: args.package.as_ref().map(|package| package.whole(home)).transpose()?,
         outcome: args.outcome.clone(),
+        trace: args.trace.clone(),
         ..Filter::default()
     };
     let mut follow = None;
@@ -120,7 +125,8 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
         printer.warn(&words);
     }
     if page.records.is_empty() && follow.is_none() {
-        let is_filtered = filter.package.is_some() || filter.outcome.is_some();
+        let is_filtered =
+            filter.package.is_some() || filter.outcome.is_some() || filter.trace.is_some();
         printer.note(if is_filtered { "no record fits" } else { "there are no records" });
         if let Some(package) = &filter.package
             && let Some(doubt) = Seen::at(home, &owner::runtime()?)?.doubt(package)
@@ -253,7 +259,11 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
             format!("{seq} {ts} {surface} {} {change} {}{note}", about.join(" "), came(record))
         }
         Kind::Call | Kind::Begin | Kind::End => {
-            format!("{seq} {ts} {surface} {package} {action} {}", went(record))
+            let step = match record.step.as_str() {
+                "" => String::new(),
+                step => format!("(step {step}) "),
+            };
+            format!("{seq} {ts} {surface} {package} {action} {step}{}", went(record))
         }
         Kind::Torn => format!("{seq} {ts} {TORN}"),
         Kind::Mended => format!("{seq} {ts} {MENDED}"),
@@ -278,6 +288,7 @@ fn went(record: &Record) -> String {
     let Some(outcome) = &record.outcome else { return "began".to_owned() };
     let ms = record.ms.unwrap_or_default();
     match (record.decision.as_deref(), outcome.as_str()) {
+        (_, "ok") if record.cached == Some(true) => "ok, known from before".to_owned(),
         (_, "ok") => format!("ok, {ms} ms"),
         (Some("denied"), code) => format!("refused: {code}, {ms} ms"),
         (_, code) => format!("failed: {code}, {ms} ms"),
@@ -316,6 +327,7 @@ mod tests {
             Kind::BadOutput,
             Kind::BadInput,
             Kind::MissingInput,
+            Kind::BadChain,
             Kind::Unknown,
             Kind::Denied,
             Kind::Distrusted,

@@ -157,6 +157,9 @@ impl Served {
         if let Some(violation) = made.violation.take() {
             act(&violation, &tool, &self.home, Ask::Nobody, self.printer);
         }
+        for (tool, violation) in made.step_violations.drain(..) {
+            act(&violation, &tool, &self.home, Ask::Nobody, self.printer);
+        }
         Ok(match made.reply {
             Ok(output) => answered(output),
             Err(error) => self.refused(&error, key),

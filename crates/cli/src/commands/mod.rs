@@ -4,6 +4,7 @@ pub(crate) mod approve;
 pub(crate) mod audit;
 pub(crate) mod call;
 mod care;
+pub(crate) mod chain;
 mod collector;
 pub(crate) mod convert;
 pub(crate) mod diff;

@@ -7,11 +7,12 @@ use std::time::Duration;
 use ledger::Time;
 use ledger::state::approvals::{Asked, Shown, Taken, TicketId};
 use ledger::state::rules::Lasts;
-use policy::{Answer, Decision, Pattern, Question, Surface, Verdict};
+use policy::{Answer, Decision, Pattern, Question, Surface, Verdict, digest_of};
 use serde_json::{Value, json};
 
+use super::foreseeing::{self, Foreseen};
 use super::{Host, Prepared, broken_off};
-use crate::call::{Approver, Call, Matter, Said, Tool};
+use crate::call::{Approver, AskedStep, Call, Matter, Said, Tool};
 use crate::error::{CallError, Kind};
 use crate::records::{broken, now};
 
@@ -21,6 +22,31 @@ const MOST_WAITING: usize = 100;
 /// How long a ticket that ran out is remembered, so that whoever comes with it is told why.
 const REMEMBERED: Duration = Duration::from_hours(24);
 
+/// What the owner is asked.
+#[derive(Clone, Copy)]
+pub(super) struct Asking<'a> {
+    pub(super) question: &'a Question,
+    /// What the tool would have them told.
+    pub(super) message: Option<&'a str>,
+    /// Of a chain: what would be decided of its steps.
+    pub(super) steps: &'a [Foreseen],
+}
+
+impl Asking<'_> {
+    /// What an answer is for: these arguments, and of a chain the steps that are shown with them.
+    fn digest(&self) -> String {
+        let steps = self.steps_to_value();
+        match steps.as_array() {
+            Some(shown) if !shown.is_empty() => digest_of(&json!([self.question.digest, steps])),
+            _ => self.question.digest.clone(),
+        }
+    }
+
+    fn steps_to_value(&self) -> Value {
+        foreseeing::asked(self.steps).iter().map(AskedStep::to_value).collect()
+    }
+}
+
 impl Host {
     /// What the owner answers, or answered before: to an agent's question, by the ticket it came with. Without
     /// a ticket, or while nobody has answered, the question stands, and the error names its ticket.
@@ -29,11 +55,11 @@ impl Host {
         tool: &Tool,
         call: &Call,
         prepared: &Prepared<'_>,
-        question: &Question,
-        message: Option<&str>,
+        asking: Asking<'_>,
     ) -> Result<Answer, CallError> {
+        let Asking { question, message, steps } = asking;
         if let Some(approver) = &call.approver {
-            return self.ask_now(approver, tool, call, prepared, question, message).await;
+            return self.ask_now(approver, tool, call, prepared, asking).await;
         }
         let Surface::Agent { session, .. } = &call.surface else {
             return Err(needed(question, message));
@@ -41,7 +67,7 @@ impl Host {
         let asked = Asked {
             package: tool.package.raw_sha256.clone(),
             action: prepared.action.name.clone(),
-            arguments: question.digest.clone(),
+            arguments: asking.digest(),
             surface: call.surface.name().to_owned(),
         };
         let Some(ticket) = &call.ticket else {
@@ -51,13 +77,16 @@ impl Host {
             } else {
                 Value::String(input.shown())
             };
-            let shown = json!({
+            let mut shown = json!({
                 "package": tool.package.canonical_id(),
                 "input": input,
                 "because": question.why.words(),
                 "message": message,
                 "is_first": question.is_first,
             });
+            if tool.package.chain.is_some() {
+                shown["steps"] = asking.steps_to_value();
+            }
             let shown = Shown { text: shown.to_string(), session: session.clone() };
             let (ticket, expires) = self.leave(&asked, &shown, question).await?;
             return Err(needed(question, message)
@@ -73,6 +102,7 @@ impl Host {
                 if question.is_first && shown["is_first"] == true {
                     let lasts = Lasts::First(call.surface.name().to_owned());
                     self.records.remember(tool, &asked.action, &Pattern::any(), lasts).await?;
+                    self.remember_steps(steps, call).await?;
                 }
                 Ok(Answer::Approved { digest: question.digest.clone() })
             }
@@ -103,10 +133,12 @@ impl Host {
         tool: &Tool,
         call: &Call,
         prepared: &Prepared<'_>,
-        question: &Question,
-        message: Option<&str>,
+        asking: Asking<'_>,
     ) -> Result<Answer, CallError> {
-        let exact = Pattern::exactly(&prepared.input.arguments);
+        let Asking { question, message, steps } = asking;
+        let asked = foreseeing::asked(steps);
+        // What a later version of a chain would do was not shown with this one.
+        let exact = Pattern::exactly(&prepared.input.arguments).filter(|_| asked.is_empty());
         let matter = Matter {
             package: tool.package.canonical_id(),
             action: prepared.action.name.clone(),
@@ -114,6 +146,7 @@ impl Host {
             question: question.clone(),
             message: message.map(str::to_owned),
             can_be_remembered: exact.is_some(),
+            steps: asked,
         };
         let approver = Arc::clone(approver);
         let asked = tokio::task::spawn_blocking(move || approver.ask(&matter));
@@ -128,6 +161,7 @@ impl Host {
             (Some(Said::Always), _) if question.is_first => {
                 let lasts = Lasts::First(call.surface.name().to_owned());
                 self.records.remember(tool, action, &Pattern::any(), lasts).await?;
+                self.remember_steps(steps, call).await?;
             }
             (Some(Said::Always), Some(exact)) => {
                 self.records.remember(tool, action, &exact, Lasts::Always).await?;
@@ -135,6 +169,16 @@ impl Host {
             (Some(Said::Always), None) | (Some(Said::Once), _) => {}
         }
         Ok(Answer::Approved { digest: question.digest.clone() })
+    }
+
+    /// Remembers that steps which are asked about for the first time only were shown, and allowed.
+    async fn remember_steps(&self, steps: &[Foreseen], call: &Call) -> Result<(), CallError> {
+        for one in steps.iter().filter(|one| one.question().is_some_and(|asked| asked.is_first)) {
+            let lasts = Lasts::First(call.surface.name().to_owned());
+            let (tool, action) = (&one.target.tool, &one.target.action);
+            self.records.remember(tool, action, &Pattern::any(), lasts).await?;
+        }
+        Ok(())
     }
 
     /// Leaves a question for the owner, or finds the same one, which still waits.

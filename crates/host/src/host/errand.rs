@@ -10,8 +10,9 @@ use policy::{Decision, Surface};
 use sandbox::{Exit, Finished};
 use tokio_util::sync::CancellationToken;
 
+use super::readying::prepare_image;
 use super::running::Ran;
-use super::{Host, Known, Prepared, check_verdict, prepare_image};
+use super::{Host, Known, Prepared, check_verdict};
 use crate::blocked::Blocked;
 use crate::call::{Call, Output, Tool};
 use crate::consider::Considered;
@@ -253,7 +254,7 @@ impl Host {
                 let ran = Ran { is_walled: false, ..Ran::of(output, Vec::new()) };
                 Ok((Came::Response(response), ran))
             }
-            Way::Worker(_) | Way::Mcp(_) | Way::A2a(_) => {
+            Way::Worker(_) | Way::Mcp(_) | Way::A2a(_) | Way::Chain(_) => {
                 let message = "a package has nothing of this kind run beside its calls";
                 Err(CallError::new(Kind::Unavailable, message))
             }

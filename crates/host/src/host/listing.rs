@@ -10,9 +10,10 @@ use policy::{Decision, Surface};
 use tokio_util::sync::CancellationToken;
 
 use super::errand::beside;
+use super::readying::prepare_image;
 use super::running::Ran;
 use super::signing::Listing;
-use super::{Host, Known, Prepared, check_verdict, grantable, prepare_image};
+use super::{Host, Known, Prepared, check_verdict, grantable};
 use crate::call::{Call, Tool};
 use crate::complaint::Scene;
 use crate::confine;

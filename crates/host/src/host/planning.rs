@@ -3,9 +3,10 @@
 use std::time::{Duration, Instant};
 
 use manifest::model::Entry;
-use policy::Decision;
+use policy::{Decision, Verdict};
 use serde_json::Value;
 
+use super::foreseeing::{Foreseen, check_foreseen, question};
 use super::{Host, Known, Prepared, check_verdict};
 use crate::call::{Call, Tool};
 use crate::consider::Considered;
@@ -35,6 +36,10 @@ impl Host {
             let kept = self.logins().kept(&tool.package.canonical_id()).unwrap_or_default();
             agent.bearer = kept.map(|kept| kept.bearer());
         }
+        let steps = self.foresee(tool, call, "").await?;
+        if let Some(question) = question(&plan.decision, &steps, &prepared, &self.settings.policy) {
+            plan.decision.verdict = Verdict::Ask(question);
+        }
         let Prepared { action, implementation, .. } = prepared;
         let decision = &plan.decision;
         let refused = self
@@ -44,6 +49,7 @@ impl Host {
             .and_then(|()| endpoint::check(&tool.package, implementation, &decision.allowance))
             .and_then(|()| budget.refusal.clone().map_or(Ok(()), Err))
             .and_then(|()| plan.check_told())
+            .and_then(|()| check_foreseen(&steps))
             .err();
         plan.outlook = Some(Outlook {
             level: self.level(),
@@ -53,6 +59,7 @@ impl Host {
             no_secrets,
             has_hooks: matches!(implementation.entry, Entry::NodeModule { .. }),
             no_image: no_image(&plan).await,
+            steps: steps.iter().map(Foreseen::to_value).collect(),
         });
         Ok(plan)
     }
@@ -117,7 +124,8 @@ impl Host {
             return Ok(());
         }
         let reaches = match &plan.way {
-            Way::Http(_) => false,
+            // The steps of a chain are looked at as themselves.
+            Way::Http(_) | Way::Chain(_) => false,
             Way::Mcp(one) if one.is_remote() => true,
             Way::A2a(_) => true,
             Way::Process(_) | Way::Worker(_) | Way::Mcp(_) | Way::Engine(_) => {

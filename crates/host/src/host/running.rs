@@ -7,14 +7,16 @@ use std::time::{Duration, Instant};
 use ledger::audit::{self, Begun};
 use manifest::dialect::Dialect;
 use manifest::model::{Action, OutputFormat};
-use policy::GrantKind;
+use policy::{GrantKind, Surface};
 use serde_json::json;
 use vault::Redactor;
 
+use super::chaining::OfSteps;
 use super::signing::{Calling, Messaging};
 use super::{Host, broken_off};
 use crate::blocked::{Blocked, Why};
-use crate::call::{Call, Output};
+use crate::call::{AskedStep, Call, Output};
+use crate::chain::trace::Trace;
 use crate::complaint::{self, Complaint, Scene};
 use crate::confine::{self, Forbidden};
 use crate::error::{CallError, Kind};
@@ -60,6 +62,10 @@ pub(super) struct Running<'r> {
     /// What is written down of it, and that it was: before that nothing of it runs.
     pub(super) record: &'r audit::Call,
     pub(super) begun: &'r OnceLock<Begun>,
+    /// The chain that it belongs to, or is.
+    pub(super) trace: Option<&'r Trace>,
+    /// Of a chain: the steps that the owner was shown, and said yes to with this very call.
+    pub(super) agreed: &'r [AskedStep],
 }
 
 impl Running<'_> {
@@ -81,7 +87,7 @@ impl Running<'_> {
     /// Waits until the call is called off, and those who have to tell somebody else so have had their time.
     async fn called_off(&self) {
         self.call.called_off.cancelled().await;
-        if let Way::A2a(_) = self.plan.way {
+        if let Way::A2a(_) | Way::Chain(_) = self.plan.way {
             tokio::time::sleep(FAREWELL).await;
         }
     }
@@ -92,7 +98,10 @@ impl Host {
     /// idempotent is tried once, and so is what somebody was already told a part of.
     pub(super) async fn run(&self, running: &Running<'_>) -> Ran {
         let until = Instant::now() + running.allowed;
-        let most = if running.action.idempotent == Some(true) { MOST_ATTEMPTS } else { 1 };
+        // What a second try mends in a test would look sound; of steps only the author of the chain says otherwise.
+        let is_tested = running.trace.is_some() && running.call.surface == Surface::Test;
+        let may_repeat = running.action.idempotent == Some(true) && !is_tested;
+        let most = if may_repeat { MOST_ATTEMPTS } else { 1 };
         let (mut tries, mut attempts, mut blocked) = (0, 0, Vec::new());
         loop {
             let stream = running.stream(until);
@@ -280,6 +289,7 @@ impl Host {
                 ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }
             }
+            Way::Chain(chain) => Box::pin(self.follow(running, chain, until)).await,
             Way::A2a(one) => Box::pin(self.message(running, one, until)).await,
         }
     }
@@ -333,6 +343,10 @@ pub(super) struct Ran {
     pub(super) attempts: u32,
     /// Whether something ran inside our walls.
     pub(super) is_walled: bool,
+    /// What the steps of a chain leave.
+    pub(super) steps: OfSteps,
+    /// Whether the answer was known from before.
+    pub(super) is_cached: bool,
 }
 
 impl Ran {
@@ -365,9 +379,16 @@ impl Ran {
         Self { exit, written, ..Self::of(output, blocked) }
     }
 
+    /// A call whose answer was known from before.
+    pub(super) fn kept(answer: serde_json::Value) -> Self {
+        let known = Self::of(Ok(Output::Json(answer)), Vec::new());
+        Self { attempts: 0, is_walled: false, is_cached: true, ..known }
+    }
+
     /// One try, inside the walls.
     pub(super) fn of(output: Result<Output, CallError>, blocked: Vec<Blocked>) -> Self {
-        Self { output, blocked, exit: None, written: (0, 0), attempts: 1, is_walled: true }
+        let (exit, written, steps, is_cached) = (None, (0, 0), OfSteps::default(), false);
+        Self { output, blocked, exit, written, attempts: 1, is_walled: true, steps, is_cached }
     }
 
     /// Takes the secrets of the call out of all that is told of it.
@@ -413,6 +434,7 @@ impl Ran {
             stderr_bytes: self.written.1,
             attempts: self.attempts,
             blocked: self.blocked.iter().map(blocked).collect(),
+            is_cached: self.is_cached,
         }
     }
 }

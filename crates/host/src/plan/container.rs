@@ -96,7 +96,9 @@ pub(crate) fn prepare(plan: &mut Plan, leash: &Leash) -> Result<(), CallError> {
             Place::Process { argv, walls } => (argv, &mut **walls),
             Place::Url { .. } | Place::Registry { .. } => return Ok(()),
         },
-        Way::Worker(_) | Way::Http(_) | Way::A2a(_) | Way::Engine(_) => return Ok(()),
+        Way::Worker(_) | Way::Http(_) | Way::A2a(_) | Way::Engine(_) | Way::Chain(_) => {
+            return Ok(());
+        }
     };
     let folder = walls.confinement.folder.to_string_lossy();
     let path = image.program(program, search, &folder).ok_or_else(|| {

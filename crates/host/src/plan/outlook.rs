@@ -22,9 +22,16 @@ pub(crate) struct Outlook {
     pub(crate) has_hooks: bool,
     /// Why an engine cannot run its image, where it cannot.
     pub(crate) no_image: Option<String>,
+    /// Its steps, of a chain, as they are told.
+    pub(crate) steps: Vec<Value>,
 }
 
 impl Outlook {
+    /// The steps of a chain, as they are told.
+    pub(super) fn steps(&self) -> Vec<Value> {
+        self.steps.clone()
+    }
+
     /// What is told of it.
     pub(super) fn to_value(&self) -> Map<String, Value> {
         let mut told = Map::new();

@@ -28,6 +28,8 @@ impl Plan {
             }
             Way::A2a(one) => return (vec![one.endpoint.to_string()], Vec::new()),
             Way::Engine(one) => return (one.shown.clone(), one.names.clone()),
+            // What its steps run is written down with them.
+            Way::Chain(_) => return (Vec::new(), Vec::new()),
         };
         let names = walls.confinement.environment.iter();
         let argv = argv.iter().map(|word| self.redactor.text(word)).collect();
@@ -42,9 +44,9 @@ impl Plan {
             (None, Verdict::Ask(question)) => ("ask", Some(question.why.words().into_owned())),
             (None, Verdict::Denied(denial)) => ("denied", Some(denial.to_string())),
         };
-        // The walls of an engine are its own.
-        let is_said =
-            |reason: &&Reason| !(matches!(self.way, Way::Engine(_)) && reason.rule == "walls");
+        // The walls of an engine are its own, and a chain has those of its steps.
+        let has_no_walls = matches!(self.way, Way::Engine(_) | Way::Chain(_));
+        let is_said = |reason: &&Reason| !(has_no_walls && reason.rule == "walls");
         let reasons = self.decision.reasons.iter().filter(is_said);
         let mut reasons: Vec<Value> = reasons.map(|one| one.to_string().into()).collect();
         // Who refuses besides the policy's own rules is among them too.
@@ -84,6 +86,11 @@ impl Plan {
             Way::Http(one) => self.request_to_value(one),
             Way::A2a(one) => one.to_value(&self.decision.allowance),
             Way::Engine(one) => one.to_value(),
+            Way::Chain(_) => json!({
+                "runs": "a chain of other tools",
+                "steps": self.outlook.iter().flat_map(Outlook::steps).collect::<Vec<_>>(),
+                "timeout_ms": self.decision.allowance.timeout_ms,
+            }),
         };
         if let Some(image) = &self.image {
             document["image"] = image.to_value();

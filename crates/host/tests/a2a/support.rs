@@ -217,6 +217,8 @@ pub(crate) fn tool_of(manifest: &Value) -> Tool {
         given: host::Given::default(),
         surface: None,
         brought: host::Brought::default(),
+        links: None,
+        digest: None,
     }
 }
 

@@ -230,6 +230,8 @@ pub(super) fn tool(manifest: &Value) -> Tool {
         given: host::Given::default(),
         surface: None,
         brought: host::Brought::default(),
+        links: None,
+        digest: None,
     }
 }
 

@@ -56,6 +56,8 @@ impl Folder {
             given: host::Given::default(),
             surface: None,
             brought: host::Brought::default(),
+            links: None,
+            digest: None,
         }
     }
 }

@@ -111,6 +111,8 @@ pub(crate) fn tool(root: &Path, runtime: &Value) -> Tool {
         given: host::Given::default(),
         surface: None,
         brought: host::Brought::default(),
+        links: None,
+        digest: None,
     }
 }
 

@@ -194,8 +194,8 @@ fn bound(record: &mut Record, text: usize, items: usize) {
     for part in [tool, package, package_digest, action, surface, cwd, sandbox] {
         cut(part, text);
     }
-    let Record { change, version, card, implementation, .. } = record;
-    for part in [change, version, card, implementation] {
+    let Record { change, version, card, implementation, trace, step, .. } = record;
+    for part in [change, version, card, implementation, trace, step] {
         cut(part, text);
     }
     let Record { decision, reason, outcome, note, .. } = record;

@@ -19,6 +19,8 @@ pub struct Filter {
     pub package: Option<String>,
     /// Those of an action.
     pub action: Option<String>,
+    /// Those of a chain: its own and those of its steps.
+    pub trace: Option<String>,
     /// Those with this outcome or decision: `ok`, `denied`, or the code of an error.
     pub outcome: Option<String>,
     /// Those from then on.
@@ -51,6 +53,7 @@ impl Filter {
         };
         is(&self.package, Some(&record.package))
             && is(&self.action, Some(&record.action))
+            && is(&self.trace, Some(&record.trace))
             && (is(&self.outcome, record.outcome.as_ref())
                 || is(&self.outcome, record.decision.as_ref()))
             && self.since.is_none_or(|since| record.ts >= since)

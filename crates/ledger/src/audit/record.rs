@@ -35,6 +35,10 @@ pub struct Call {
     pub sandbox: String,
     /// What the arguments look like; see [`shape_of`](super::shape_of).
     pub arguments: Value,
+    /// What links the records of a chain: its own and those of its steps.
+    pub trace: String,
+    /// The step of the chain that this call is, after those of the chains around it.
+    pub step: String,
     /// What is done to the package, where it is not called: `install`, `remove`, `revoke`, …
     pub change: String,
     /// The version that this is about, of a change.
@@ -74,6 +78,8 @@ pub struct Ending {
     pub attempts: u32,
     /// What it reached for in vain.
     pub blocked: Vec<Blocked>,
+    /// Whether nothing ran, because the answer was known from before.
+    pub is_cached: bool,
 }
 
 /// Whether a call did what it should.
@@ -143,6 +149,10 @@ pub struct Record {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub implementation: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub trace: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub step: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub change: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub version: String,
@@ -179,6 +189,9 @@ pub struct Record {
     pub sandbox: String,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attempts: Option<u32>,
+    /// Whether the answer was known from before, so that nothing ran.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cached: Option<bool>,
     #[serde(default, skip_serializing_if = "Value::is_null")]
     pub arguments: Value,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -214,6 +227,8 @@ impl Record {
             package_digest: String::new(),
             action: String::new(),
             implementation: String::new(),
+            trace: String::new(),
+            step: String::new(),
             change: String::new(),
             version: String::new(),
             card: String::new(),
@@ -231,6 +246,7 @@ impl Record {
             env_keys: Vec::new(),
             sandbox: String::new(),
             attempts: None,
+            cached: None,
             arguments: Value::Null,
             blocked: Vec::new(),
             begin: None,
@@ -245,6 +261,8 @@ impl Record {
         self.package.clone_from(&call.package);
         self.action.clone_from(&call.action);
         self.implementation.clone_from(&call.implementation);
+        self.trace.clone_from(&call.trace);
+        self.step.clone_from(&call.step);
         self.change.clone_from(&call.change);
         self.version.clone_from(&call.version);
         self.card.clone_from(&call.card);
@@ -283,5 +301,6 @@ impl Record {
         self.stderr_bytes = Some(ending.stderr_bytes);
         self.truncated = Some(ending.truncated);
         self.attempts = Some(ending.attempts);
+        self.cached = ending.is_cached.then_some(true);
     }
 }

@@ -36,6 +36,7 @@ fn a_record_says_everything_but_values() {
         truncated: true,
         attempts: 1,
         blocked: vec![Blocked { kind: BlockedKind::Host, value: "api.example.com:443".into() }],
+        is_cached: false,
     };
     home.audit().record(&call, &ending, at(7)).unwrap();
     let text = home.text();

@@ -73,12 +73,14 @@ pub(crate) fn root_of(path: &str) -> Option<&str> {
         if rest.starts_with('.') {
             return None;
         }
-        let end = rest.find(['.', '[']).unwrap_or(rest.len());
-        return (rest != "*").then_some(rest[..end].trim_end());
+        let name = rest[..rest.find(['.', '[']).unwrap_or(rest.len())].trim_end();
+        return (name != "*").then_some(name);
     }
     let quoted = rest.strip_prefix("['").and_then(|rest| rest.split_once("']"));
     let double = rest.strip_prefix("[\"").and_then(|rest| rest.split_once("\"]"));
-    quoted.or(double).map(|(key, _)| key)
+    // Several names in one bracket, or one that is written with escapes, may be any of them.
+    let is_plain = |key: &&str| !key.contains(['\'', '"', '\\', ',']);
+    quoted.or(double).map(|(key, _)| key).filter(is_plain)
 }
 
 /// Whether a path can lead to one value alone: it has only names and numbers.
@@ -173,6 +175,20 @@ mod tests {
                 prop_assert!(!path.is_one || all.len() <= 1);
                 let is_plain = !text.contains(['*', ',', ':']) && !text.contains("..");
                 prop_assert_eq!(path.is_one, is_plain);
+            }
+        }
+
+        #[test]
+        fn a_path_with_a_root_finds_nothing_anywhere_else(
+            text in r"\$(\.[a-c]|\.\*|\['[a-c]'\]|\['[a-c]','[a-c]'\]|\[*\*\]|\.\.[a-c])(\.[a-c]|\[[0-2]\]|\[\*\]|\.\.[a-c]){0,3}"
+        ) {
+            let known = json!({"a": {"b": [{"c": 1}, {"c": [2, 3]}], "c": {"a": 1}}, "b": [[1], [2, {"a": 3}]], "c": {"b": {"c": 4}}});
+            if let Ok(path) = Path::read(&text) && let Some(root) = path.root() {
+                let alone = json!({root: known[root]});
+                prop_assert_eq!(path.find(&known), path.find(&alone));
+                let mut without = known.clone();
+                without.as_object_mut().unwrap().remove(root);
+                prop_assert!(!path.matches(&without), "{}", text);
             }
         }
 

@@ -22,6 +22,8 @@ pub struct Step {
     pub name: String,
     /// The id of the tool that it calls.
     pub tool: String,
+    /// The action of it, where the tool has several.
+    pub action: Option<String>,
     /// Where each member of its input comes from.
     pub takes: Vec<(String, Take)>,
     /// Members that are left out when nothing is found for them.
@@ -85,6 +87,7 @@ impl Step {
         Ok(Self {
             name: text("step").ok_or("it has no name")?,
             tool: text("tool").ok_or("it names no tool")?,
+            action: text("action"),
             takes: takes.collect::<Result<_, String>>()?,
             optional: optional.filter_map(Value::as_str).map(str::to_owned).collect(),
             key: text("outputKey"),
@@ -102,6 +105,16 @@ impl Step {
             Take::Path { path, .. } => Some(path),
         });
         takes.chain(&self.when).chain(self.each.iter().map(|each| &each.of))
+    }
+
+    /// Where each member of its input comes from, in words.
+    pub fn sources(&self) -> Vec<(String, String)> {
+        let from = |take: &Take| match take {
+            Take::Value(value) => value.to_string(),
+            Take::Path { path, default: None } => path.to_string(),
+            Take::Path { path, default: Some(default) } => format!("{path}, else {default}"),
+        };
+        self.takes.iter().map(|(member, take)| (member.clone(), from(take))).collect()
     }
 
     /// Its input, from what is known so far.
@@ -149,6 +162,7 @@ pub(crate) const SHAPE: &str =
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
     use serde_json::json;
 
     use super::*;
@@ -193,6 +207,58 @@ mod tests {
         }
         assert!(Step::read(&json!({"tool": "t"})).is_err());
         assert!(Step::read(&json!({"step": "s", "tool": "t", "when": "x"})).is_err());
+    }
+
+    /// Values with few names, so that paths lead somewhere.
+    fn values() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            any::<bool>().prop_map(Value::from),
+            any::<i32>().prop_map(Value::from),
+            ".{0,6}".prop_map(Value::from),
+        ];
+        leaf.prop_recursive(3, 24, 4, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..4).prop_map(Value::from),
+                prop::collection::btree_map("[a-c]", inner, 0..4)
+                    .prop_map(|members| members.into_iter().collect()),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_member_is_what_is_found_else_its_default_else_left_out_else_missed(
+            input in values(),
+            path in r"\$\.input(\.[a-c]|\[[0-2]\]){0,3}",
+            default in prop::option::of(values()),
+            is_optional in any::<bool>(),
+            literal in values(),
+        ) {
+            let mut take = json!({"path": path});
+            if let Some(default) = &default {
+                take["default"] = default.clone();
+            }
+            let optional: &[&str] = if is_optional { &["x"] } else { &[] };
+            let step = json!({
+                "step": "s", "tool": "t", "optional": optional,
+                "inputMapping": {"x": take, "y": {"value": literal}},
+            });
+            let known = json!({"input": input});
+            // By the other notation for the same place.
+            let pointer = path[1..].replace(['.', '['], "/").replace(']', "");
+            let expected = known.pointer(&pointer).cloned().or(default);
+            let made = Step::read(&step).unwrap().input(&known);
+            match (expected, is_optional) {
+                (Some(value), _) => {
+                    let made = made.unwrap();
+                    prop_assert_eq!(&made["x"], &value);
+                    prop_assert_eq!(&made["y"], &literal);
+                }
+                (None, true) => prop_assert!(!made.unwrap().contains_key("x")),
+                (None, false) => prop_assert_eq!(made.unwrap_err().path, path),
+            }
+        }
     }
 
     #[test]

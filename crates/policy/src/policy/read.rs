@@ -103,6 +103,9 @@ impl<'t> Reader<'t> {
             let found = word.and_then(|word| OnInstall::ALL.iter().find(|(_, name)| *name == word));
             put(&mut policy.tests.on_install, found.map(|(one, _)| *one));
         });
+        self.within(file.take("chains"), |reader, table| {
+            put(&mut policy.chains.cache, table.take("cache").and_then(|node| reader.kept(&node)));
+        });
         let packages = file.take("package");
         self.document.end(file);
         let wanted = "a table for each package, such as [package.\"mcpkg:acme.mail\"]";

@@ -15,6 +15,7 @@ use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::printer::{Printer, line};
+use crate::steps;
 
 /// What is told of a tool that only its server knows.
 const UNASKED: &str = "the server has not been asked whether it has this tool, nor what it takes";
@@ -118,6 +119,7 @@ fn words_of(item: &Value) -> String {
     let text = |name: &str| item.get(name).and_then(Value::as_str);
     match (item.as_str(), text("name")) {
         (Some(words), _) => words.to_owned(),
+        (None, None) if item.get("step").is_some() => steps::words(item),
         (None, Some(name)) => {
             let why = text("why").map(|why| format!(": {why}")).unwrap_or_default();
             let hint = text("hint").map(|hint| format!(" ({hint})")).unwrap_or_default();

@@ -22,7 +22,7 @@ use crate::policy_file::NO_POLICY;
 use crate::printer::{Printer, check_output, line};
 use crate::progress::{self, Watcher};
 use crate::tools::{self, Found};
-use crate::{installed, interrupt, measured, owner, walls};
+use crate::{installed, interrupt, measured, owner, steps, walls};
 
 pub(in crate::commands) use crate::owner::settings;
 
@@ -71,10 +71,17 @@ pub(super) fn make(
         ..args.wanted.call(&action, Surface::Terminal)?
     };
     let warmth = if args.cold { Warmth::Cold } else { Warmth::Warm };
+    let host = if args.no_cache { host.without_cache() } else { host };
     let mut made = runtime.block_on(host.call(tool, &call, warmth));
     runtime.block_on(host.settle());
     let settled = made.violation.take();
-    let consequence = settled.map(|one| violation::act(&one, tool, home, ask, printer));
+    let mut consequence = settled.map(|one| violation::act(&one, tool, home, ask, printer));
+    for (tool, one) in made.step_violations.drain(..) {
+        let mut told = violation::act(&one, &tool, home, ask, printer);
+        told["package"] = tool.package.canonical_id().into();
+        // All of them are done something about; the first is told.
+        consequence.get_or_insert(told);
+    }
     interrupt::nothing_runs();
     if let Err(error) = runtime.block_on(host.records().settle()) {
         made.unwritten.push(host::records::whole(&error));
@@ -155,9 +162,17 @@ fn find(
     home: &Home,
     printer: Printer,
 ) -> Result<Found, Failure> {
+    let with = steps::with(&wanted.with, home, printer)?;
     match &wanted.from {
-        Some(from) => tools::at(from, loading, home, printer),
-        None => installed::found(wanted.package()?, home, printer),
+        Some(from) => {
+            let mut found = tools::at(from, loading, home, printer)?;
+            steps::link_all(&mut found, &with, home, printer);
+            Ok(found.keeping(with))
+        }
+        None => {
+            let found = installed::found_with(wanted.package()?, &with, home, printer)?;
+            Ok(found.keeping(with))
+        }
     }
 }
 
@@ -193,9 +208,12 @@ impl Ready {
         ask: Ask,
         printer: Printer,
     ) -> Result<Self, Failure> {
-        let find = |loading: Loading<'_>| match &wanted.from {
-            Some(from) => tools::to_look(from, loading, printer),
-            None => installed::found(wanted.package()?, home, printer),
+        let find = |loading: Loading<'_>| {
+            let Some(from) = &wanted.from else { return find(wanted, loading, home, printer) };
+            let with = steps::with(&wanted.with, home, printer)?;
+            let mut found = tools::to_look(from, loading, printer)?;
+            steps::link_all(&mut found, &with, home, printer);
+            Ok(found.keeping(with))
         };
         Self::with(wanted, home, ask, find, owner::records_to_look)
     }

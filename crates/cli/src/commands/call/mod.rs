@@ -27,6 +27,7 @@ pub(crate) use wanted::Wanted;
 pub(super) use wanted::offered;
 
 #[derive(Args, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a flag that is typed")]
 #[command(
     after_help = "The result goes to standard output, everything else to standard error; a call that fails leaves standard output empty, unless --json is given.\n\nExamples:\n  haft call --from examples/capability/greet '{\"name\":\"Ann\"}'\n  haft call --from examples/agentcli/tools.json get_time '{\"timezone\":\"UTC\"}'\n  haft call --from examples/install-manifest/word-count count '{\"text\":\"one two\"}'\n  haft call --from examples/jumith/dice.bundle.json demo.dice --explain"
 )]
@@ -42,6 +43,9 @@ pub(crate) struct CallArgs {
     /// Start everything anew for this call
     #[arg(long)]
     cold: bool,
+    /// Make every step of a chain, whatever it answered before
+    #[arg(long)]
+    no_cache: bool,
 }
 
 pub(crate) fn run(

@@ -58,6 +58,8 @@ fn with_hints(error: &CallError, failure: &Failure) -> Value {
 /// The same as [`failure`], with the command that signs in where that helps.
 pub(super) fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: &Path) -> Failure {
     let failure = failure(error, blocked, tool);
+    let about = tool.about(error);
+    let (tool, from) = if std::ptr::eq(about, tool) { (tool, from) } else { (about, &*about.root) };
     match login_hint(error, &login_command(error, tool, from)) {
         Some(words) => failure.hint(words),
         None => failure,
@@ -90,12 +92,16 @@ fn login_command(error: &CallError, tool: &Tool, from: &Path) -> String {
 
 /// Why there is no result, as the person sees it.
 pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool: &Tool) -> Failure {
+    let tool = tool.about(error);
     let said = error.details.get("stderr").or_else(|| error.details.get("body"));
     let said = said.and_then(Value::as_str).unwrap_or_default().trim();
     let (message, mut details) = words(&error.message, said);
     if let (Kind::NeedsApproval(_), Some(said)) = (&error.kind, error.details.get("message")) {
         let said = said.as_str().unwrap_or_default();
         details.push(format!("the tool itself says: \"{}\"", shown(said)));
+    }
+    if let Some(shape) = error.details["step"].get("input").filter(|shape| !shape.is_null()) {
+        details.push(line(&format!("the input of the step looks like {shape}")));
     }
     let mut failure = Failure::new(exit_of(&error.kind), line(message)).details(details);
     let id = tool.package.canonical_id();
@@ -157,7 +163,9 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         obstacle,
         longest,
     ];
-    let hints = values::hints(error, &id).into_iter().chain(image_words(error));
+    let found = error.details.get("hints").and_then(Value::as_array).into_iter().flatten();
+    let found = found.filter_map(|hint| hint.as_str().map(str::to_owned));
+    let hints = values::hints(error, &id).into_iter().chain(image_words(error)).chain(found);
     let hints = hints.chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
     let is_its_own = error.kind == Kind::Failed;
@@ -307,7 +315,7 @@ pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
         Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
             Exit::Failed
         }
-        Kind::BadInput | Kind::MissingInput => Exit::Invalid,
+        Kind::BadInput | Kind::MissingInput | Kind::BadChain => Exit::Invalid,
         Kind::Unknown => Exit::NotFound,
         Kind::Denied
         | Kind::Distrusted

@@ -27,6 +27,9 @@ pub(crate) struct Wanted {
     /// action, where there are several; and the input: a JSON object, @FILE, or - for standard input [default: {}]
     #[arg(value_name = "[ID] [ACTION] [INPUT]", num_args = 0..=3, hide_default_value = true)]
     words: Vec<String>,
+    /// Tools that the steps of a chain may call without being installed, at this path; may be repeated
+    #[arg(long, value_name = "PATH")]
+    pub(super) with: Vec<PathBuf>,
     /// The dialect, when it is not to be recognised
     #[arg(long, value_name = "NAME", value_parser = crate::commands::dialect)]
     pub(super) dialect: Option<Dialect>,

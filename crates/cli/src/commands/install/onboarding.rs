@@ -24,7 +24,6 @@ pub(super) fn next(
     next.extend(login_words::next(package, home));
     next.extend(credential(package, home, ask)?);
     if package.chain.is_some() {
-        next.push("It is a chain of other tools, and chains cannot be called yet".to_owned());
         next.extend(steps(package, &installed::home(home).read()?));
     }
     Ok(next)

@@ -23,7 +23,7 @@ use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::installed::{brought, run_from};
 use crate::printer::{Printer, line};
-use crate::{interrupt, owner, walls};
+use crate::{interrupt, owner, steps, walls};
 
 /// A package that is tried, and with what.
 pub(super) struct Trying<'t> {
@@ -211,7 +211,7 @@ impl Trying<'_> {
             })
         };
         let place = found(ready.folder.clone())?;
-        Ok(Tool {
+        let mut tool = Tool {
             package: self.package.clone(),
             root: found(run_from(&place, &ready.record))?,
             brought: brought(&place, &ready.record),
@@ -225,7 +225,11 @@ impl Trying<'_> {
                 grants: self.grants.clone(),
             },
             surface: None,
-        })
+            links: None,
+            digest: None,
+        };
+        steps::link_one(&mut tool, &[], self.home, Printer::silent());
+        Ok(tool)
     }
 
     /// Asks a server for everything that it offers; that is what is approved of.

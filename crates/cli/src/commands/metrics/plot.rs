@@ -7,6 +7,7 @@ use super::Known;
 use super::columns::Columns;
 use super::told::{milliseconds, time};
 use crate::printer::line;
+use crate::xml::escaped;
 
 const WIDTH: f64 = 920.0;
 const HEIGHT: f64 = 460.0;
@@ -124,22 +125,6 @@ fn height(top: f64, value: f64, most: f64) -> f64 {
 #[expect(clippy::cast_precision_loss, reason = "it is drawn in pixels")]
 fn number(count: u64) -> f64 {
     count as f64
-}
-
-/// A text as XML has it; what cannot be seen was made visible before.
-fn escaped(text: &str) -> String {
-    let mut escaped = String::with_capacity(text.len());
-    for character in text.chars() {
-        match character {
-            '&' => escaped.push_str("&amp;"),
-            '<' => escaped.push_str("&lt;"),
-            '>' => escaped.push_str("&gt;"),
-            '"' => escaped.push_str("&quot;"),
-            '\'' => escaped.push_str("&#39;"),
-            other => escaped.push(other),
-        }
-    }
-    escaped
 }
 
 #[cfg(test)]

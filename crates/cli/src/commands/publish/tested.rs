@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, line};
-use crate::{interrupt, owner, tools, walls};
+use crate::{interrupt, owner, steps, tools, walls};
 
 /// How the tests of a package went.
 pub(super) struct Tested {
@@ -55,10 +55,7 @@ pub(super) fn run(
         printer.warn("it has no tests, so nothing shows that it works");
         return Ok(Tested::nothing());
     }
-    if tool.package.chain.is_some() {
-        printer.warn("chains cannot be called yet, so its tests are not run");
-        return Ok(Tested::nothing());
-    }
+    steps::link_one(&mut tool, &[], home, printer);
     let runtime = owner::runtime()?;
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault(home, ask)?;

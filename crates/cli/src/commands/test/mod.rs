@@ -33,6 +33,9 @@ pub(crate) struct TestArgs {
     /// The id of an installed package, or what is not installed: a folder, an archive, a bundle, a manifest
     #[arg(value_name = "ID|PATH")]
     what: String,
+    /// Tools that the steps of a chain may call without being installed, at this path; may be repeated
+    #[arg(long, value_name = "PATH")]
+    with: Vec<PathBuf>,
     /// Run only tests whose name or path contains this; may be repeated
     #[arg(long, value_name = "NAME")]
     only: Vec<String>,

@@ -19,7 +19,7 @@ use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, line};
 use crate::tools::{self, Found};
-use crate::{disk, fetch, installed, interrupt, owner, walls};
+use crate::{disk, fetch, installed, interrupt, owner, steps, walls};
 
 /// How all tests went.
 pub(super) struct Round {
@@ -125,6 +125,9 @@ impl Round {
         for one in &tested {
             if let Some(violation) = &one.report.violation {
                 act(violation, &one.tool, home, ask, printer);
+            }
+            for (tool, violation) in &one.report.step_violations {
+                act(violation, tool, home, ask, printer);
             }
             if let Some(fault) = &one.report.unwritten {
                 printer.alarm(&format!("a call could not be written down: {}", line(fault)));
@@ -245,8 +248,9 @@ pub(in crate::commands) async fn discover(
 /// What is to be tested: an installed package, or what lies at a path.
 fn find(args: &TestArgs, home: &Home, printer: Printer) -> Result<Subject, Failure> {
     let (path, smoke_hosts) = (Path::new(&args.what), Vec::new());
+    let with = steps::with(&args.with, home, printer)?;
     if fetch::is_id(&args.what) {
-        let found = installed::found(&args.what, home, printer).map_err(|failure| {
+        let found = installed::found_with(&args.what, &with, home, printer).map_err(|failure| {
             if path.is_dir() && failure.exit == Exit::NotFound {
                 failure.hint(format!("`./{}` is the folder of that name", line(&args.what)))
             } else {
@@ -254,14 +258,15 @@ fn find(args: &TestArgs, home: &Home, printer: Printer) -> Result<Subject, Failu
             }
         })?;
         let smoke_hosts = installed::hosts_of_smoke(&args.what, home, Printer::silent())?;
-        return Ok(Subject { found, smoke_hosts });
+        return Ok(Subject { found: found.keeping(with), smoke_hosts });
     }
     let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
     // One folder is one package: what lies among its tests is not looked at before it is run.
     let manifest = if path.is_dir() { disk::manifest_in(path).ok() } else { None };
-    let found = tools::at(manifest.as_deref().unwrap_or(path), loading, home, printer)?;
+    let mut found = tools::at(manifest.as_deref().unwrap_or(path), loading, home, printer)?;
     found.check_id(args.id.as_deref(), path)?;
-    Ok(Subject { found, smoke_hosts })
+    steps::link_all(&mut found, &with, home, printer);
+    Ok(Subject { found: found.keeping(with), smoke_hosts })
 }
 
 /// Whether an outcome is of a call that could not be made as it is, for want of the owner's word.

@@ -154,6 +154,7 @@ fn step() -> Shape {
     open(vec![
         must("step", "Name of the step.", filled_text()),
         must("tool", "Id of the tool it calls.", filled_text()),
+        may("action", "The action it calls, of a tool with several (ours).", filled_text()),
         may(
             "inputMapping",
             "Where each input comes from: a JSONPath, `{\"value\": …}`, or `{\"path\": …, \"default\": …}`.",

@@ -64,6 +64,8 @@ fn every_key_is_read() {
         min_safety = 0.25
         [tests]
         on_install = "run"
+        [chains]
+        cache = "2M"
         [package."mcpkg:demo.echo"]
         allow = true
         level = "L2"
@@ -85,6 +87,9 @@ fn every_key_is_read() {
     assert_eq!(policy.sandbox.output, 1 << 20);
     assert_eq!(policy.budget.cents_per_day, Some(50));
     assert_eq!(policy.tests.on_install, OnInstall::Run);
+    assert_eq!(policy.chains.cache, 2 << 20);
+    assert_eq!(parse("[chains]\ncache = \"none\"\n").unwrap().chains.cache, 0);
+    assert!(parse("[chains]\ncache = \"0\"\n").is_err());
     assert_eq!(policy.secrets.references, ["vault://kv/a#b", "keyring://a/b"]);
     let server = policy.secrets.server.as_ref().unwrap();
     assert_eq!(server.address, "https://vault.example");

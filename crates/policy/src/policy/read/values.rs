@@ -92,6 +92,15 @@ impl<'t> Reader<'t> {
         self.quantity(node, &UNITS, SIZE)
     }
 
+    /// The size of what may be kept, or nothing.
+    pub(super) fn kept(&mut self, node: &Node<'t>) -> Option<u64> {
+        const WANTED: &str = "a size such as \"64M\", or \"none\"";
+        match self.document.text(node, WANTED)? {
+            "none" => Some(0),
+            _ => self.bytes(node),
+        }
+    }
+
     pub(super) fn memory(&mut self, node: &Node<'t>) -> Option<u64> {
         let size = self.bytes(node)?;
         if size < LEAST_MEMORY {

@@ -1,0 +1,108 @@
+//! What the steps of chains call: what lies beside a chain, what --with names, and what is installed, in this order.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use host::chain::link;
+use host::{CallError, Kind, Tool};
+use serde_json::Value;
+
+use crate::exit::{Exit, Failure};
+use crate::home::Home;
+use crate::load::Loading;
+use crate::printer::{Printer, line};
+use crate::tools::{self, Found};
+use crate::{installed, owner, shell};
+
+/// How long what was approved of a server may be read.
+const READING: Duration = Duration::from_secs(10);
+
+/// Looks up what the steps of the chains among these tools call. A chain that cannot be followed says so when it is
+/// called, so that its refusal is written down like any other.
+pub(crate) fn link_all(found: &mut Found, with: &[Found], home: &Home, printer: Printer) {
+    if found.tools.iter().all(|tool| tool.package.chain.is_none()) {
+        return;
+    }
+    let beside: Vec<Tool> =
+        found.tools.iter().chain(with.iter().flat_map(|one| &one.tools)).cloned().collect();
+    for tool in &mut found.tools {
+        link_one(tool, &beside, home, printer);
+    }
+}
+
+/// The same for one tool.
+pub(crate) fn link_one(tool: &mut Tool, beside: &[Tool], home: &Home, printer: Printer) {
+    tool.links = link(tool, &mut |id| find(id, beside, home, printer));
+}
+
+/// The tools at the paths that --with names.
+pub(crate) fn with(
+    paths: &[PathBuf],
+    home: &Home,
+    printer: Printer,
+) -> Result<Vec<Found>, Failure> {
+    let loading = Loading { dialect: None, id: None };
+    paths.iter().map(|path| tools::at(path, loading, home, printer)).collect()
+}
+
+/// A step of a chain as it is told: what it calls with what, and why the owner is asked or what was decided.
+pub(crate) fn words(step: &Value) -> String {
+    let text = |name: &str| step[name].as_str().unwrap_or_default();
+    let takes = step["takes"].as_object().into_iter().flatten();
+    let takes = takes.map(|(to, from)| format!("{to} from {}", from.as_str().unwrap_or_default()));
+    let takes: Vec<_> = takes.collect();
+    let with = if takes.is_empty() { String::new() } else { format!(" with {}", takes.join(", ")) };
+    let each = step["forEach"].as_str().map(|of| format!(" for each element of {of}"));
+    let (with, each) = (with, each.unwrap_or_default());
+    let (name, action, package) = (text("step"), text("action"), text("package"));
+    let decision = step["decision"].as_str().map(|decision| format!(": {decision}"));
+    let because = step["because"].as_str().map(|why| format!(", because {why}"));
+    let (decision, because) = (decision.unwrap_or_default(), because.unwrap_or_default());
+    line(&format!("{name}: `{action}` of {package}{with}{each}{decision}{because}"))
+}
+
+/// The tool that a step calls by an id.
+pub(crate) fn find(
+    id: &str,
+    beside: &[Tool],
+    home: &Home,
+    printer: Printer,
+) -> Result<Tool, CallError> {
+    let called: Vec<_> = beside.iter().filter(|tool| tool.is_called(id)).collect();
+    let mut tool = match called.as_slice() {
+        [] => match installed::unlinked(id, home, printer) {
+            Ok(mut found) => found.tools.remove(0),
+            Err(failure) => return Err(told(failure, id)),
+        },
+        [one] => (*one).clone(),
+        several => {
+            let message = format!("{} packages are called that", several.len());
+            return Err(CallError::new(Kind::BadChain, message));
+        }
+    };
+    if tool.package.actions.is_empty()
+        && let Some(surface) = &tool.surface
+    {
+        // A server's own tools are those that were approved.
+        let runtime = owner::runtime().map_err(|failure| told(failure, id))?;
+        let read = host::actions_of(surface, Instant::now() + READING);
+        tool.package.actions = runtime.block_on(read)?;
+    }
+    Ok(tool)
+}
+
+/// Why a tool is not found, as a chain that calls it tells it.
+fn told(failure: Failure, id: &str) -> CallError {
+    let word = shell::word(id);
+    let (kind, message, hints) = match failure.exit {
+        Exit::NotFound => {
+            let hint =
+                format!("`haft install {word}` installs it; --with PATH takes it from there");
+            (Kind::Unknown, "it is not installed".to_owned(), vec![hint])
+        }
+        Exit::Denied => (Kind::Denied, failure.message, failure.hints),
+        Exit::Invalid | Exit::Conflict => (Kind::BadChain, failure.message, failure.hints),
+        _ => (Kind::Unavailable, failure.message, failure.hints),
+    };
+    CallError::new(kind, message).with("hints", hints)
+}

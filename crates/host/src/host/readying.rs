@@ -1,0 +1,218 @@
+//! From a request to a call that may be run: its action, its input, the decision, the owner's word, its secrets, its plan.
+
+use std::time::{Duration, Instant};
+
+use ledger::audit;
+use manifest::model::Action;
+use policy::{Decision, Surface, Verdict};
+use tokio_util::sync::CancellationToken;
+
+use super::asking::{self, Asking};
+use super::foreseeing::{self, check_foreseen};
+use super::planning::Case;
+use super::{Host, Prepared, broken_off, check_verdict};
+use crate::call::{AskedStep, Call, Tool};
+use crate::chain::cache::Key;
+use crate::chain::trace::Trace;
+use crate::consider::{Considered, consider, question};
+use crate::endpoint;
+use crate::error::CallError;
+use crate::limit;
+use crate::plan::{self, Plan, Way, Worker};
+use crate::run::leash::Leash;
+use crate::run::worker::{self, Warmth};
+use crate::secrets::Collected;
+
+impl Host {
+    /// Approval, then secrets; then it may be run.
+    pub(super) async fn ready(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        warmth: Warmth,
+        trace: Option<&Trace>,
+        noted: &mut Noted,
+    ) -> Result<Ready, CallError> {
+        let Noted { record, waited, begun } = noted;
+        let prepared = self.prepare(tool, call)?;
+        record.action.clone_from(&prepared.action.name);
+        record.implementation.clone_from(&prepared.implementation.id);
+        record.arguments = audit::shape_of(prepared.input.arguments.value());
+        let mut known = self.known(tool, call).await?;
+        self.check_place(tool, &known)?;
+        let open = self.decide(tool, call, &prepared, &known, &Considered::default());
+        check_verdict(&open, tool)?;
+        let Prepared { action, implementation, .. } = prepared;
+        endpoint::check_secrecy(&tool.package, implementation, action)?;
+        endpoint::check(&tool.package, implementation, &open.allowance)?;
+        let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
+        let hooks = self.asked(tool, call, &prepared, open, &[]);
+        let policy = &self.settings.policy;
+        let (considered, mut decision) = match question(&hooks)? {
+            Some(question) => {
+                let allowance = &hooks.decision.allowance;
+                // They are the tool's own code: they run only where nothing else refuses the call, and with them it
+                // begins. What it costs is taken once it is known that it goes on.
+                self.records.check_left(tool, policy).await?;
+                Self::check_askable(&hooks.decision, call)?;
+                let case = Case { tool, call, prepared: &prepared, known: &known };
+                self.check_declared(case, &hooks.decision).await?;
+                record.sandbox = self.level().to_string();
+                *begun = Some(self.records.begin(record)?);
+                let began = Instant::now();
+                let considered = self.consider(question, warmth, began + allowed, call);
+                let considered = match Box::pin(considered).await {
+                    Ok(considered) => considered,
+                    Err(mut error) => {
+                        // Nobody refused it: it ran, and failed.
+                        self.records.reserve(tool, policy).await?;
+                        limit::tell(&mut error, allowance, tool.package.dialect);
+                        return Err(error);
+                    }
+                };
+                allowed = allowed.saturating_sub(began.elapsed());
+                let decision = self.decide(tool, call, &prepared, &known, &considered);
+                (considered, decision)
+            }
+            None => (Considered::default(), hooks.decision),
+        };
+        let steps = self.foresee(tool, call, trace.map_or("", |trace| &trace.step)).await?;
+        check_foreseen(&steps)?;
+        let mut agreed = Vec::new();
+        if let Some(question) = foreseeing::question(&decision, &steps, &prepared, policy) {
+            let message = considered.message.as_deref();
+            let asking = Asking { question: &question, message, steps: &steps };
+            let began = Instant::now();
+            let answer = self.ask_owner(tool, call, &prepared, asking).await;
+            *waited = began.elapsed();
+            known.memory.answer = Some(answer?);
+            decision = self.decide(tool, call, &prepared, &known, &considered);
+            agreed = foreseeing::asked(&steps);
+        }
+        check_allowed(&decision, tool)?;
+        record.decision = audit::Decision::Allowed;
+        self.note_place(tool, &known).await?;
+        if begun.is_none() {
+            // Nobody is asked for secrets of a call that nothing is left for.
+            self.records.check_left(tool, policy).await?;
+        }
+        let (collector, asked) = (self.collector(tool, &known), self.vault.waited());
+        let collected = collector.collect(&decision.allowance, &considered.secrets);
+        let collected = tokio::select! {
+            collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
+                Err(limit::too_late("it waited for its secrets"))
+            }),
+            () = call.called_off.cancelled() => Err(CallError::called_off()),
+        };
+        *waited += self.vault.waited().saturating_sub(asked);
+        let planned = if self.web.is_offline() {
+            let case = Case { tool, call, prepared: &prepared, known: &known };
+            self.plan_offline(case, decision.clone(), collected)
+        } else {
+            collected.and_then(Collected::whole).and_then(|variables| {
+                plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
+            })
+        };
+        let plan = match planned {
+            Ok(plan) => plan,
+            Err(error) => {
+                let case = Case { tool, call, prepared: &prepared, known: &known };
+                return Err(self.lacking(case, decision, error).await);
+            }
+        };
+        self.records.reserve(tool, policy).await?;
+        let plan = prepare_image(plan, &call.called_off).await?;
+        self.note_plan(record, &plan);
+        if call.called_off.is_cancelled() {
+            return Err(CallError::called_off());
+        }
+        let is_step = trace.is_some_and(|trace| !trace.step.is_empty());
+        let may_be_kept = is_step && warmth == Warmth::Warm && call.surface != Surface::Test;
+        let input = prepared.input.arguments.value();
+        let key = Key::of(tool, prepared.action, &plan, input).filter(|_| may_be_kept);
+        Ok(Ready { plan, action: prepared.action.clone(), allowed, agreed, key })
+    }
+
+    /// Asks a tool what it has to say of a call, within the time of the call and as long as somebody waits for it.
+    async fn consider(
+        &self,
+        question: Worker,
+        warmth: Warmth,
+        until: Instant,
+        call: &Call,
+    ) -> Result<Considered, CallError> {
+        let turn = self.turns.wait(&question.owner.package, worker::MOST_OF_ONE, until).await?;
+        let (host, leash) = (self.clone(), Leash::default());
+        let _guard = leash.guard();
+        let asked = tokio::task::spawn_blocking(move || {
+            let _turn = turn;
+            consider(&question, &host.launcher, &host.workers, warmth, until, &leash)
+        });
+        tokio::select! {
+            asked = asked => asked.unwrap_or_else(|error| Err(broken_off(&error))),
+            () = call.called_off.cancelled() => Err(CallError::called_off()),
+        }
+    }
+
+    /// Writes down what is about to be run, where, and inside which walls.
+    pub(super) fn note_plan(&self, record: &mut audit::Call, plan: &Plan) {
+        (record.argv, record.env_keys) = plan.shown();
+        match (plan.confinement(), &plan.way) {
+            (Some(confinement), _) => {
+                record.cwd = confinement.folder.display().to_string();
+                record.sandbox = self.level().to_string();
+            }
+            (None, Way::Engine(_)) => "engine".clone_into(&mut record.sandbox),
+            (None, _) => {}
+        }
+    }
+}
+
+/// A call that may be run.
+pub(super) struct Ready {
+    pub(super) plan: Plan,
+    pub(super) action: Action,
+    /// How long it may run.
+    pub(super) allowed: Duration,
+    /// The steps that the owner was shown and said yes to.
+    pub(super) agreed: Vec<AskedStep>,
+    /// What its answer is kept under, of a pure step.
+    pub(super) key: Option<Key>,
+}
+
+/// What is noted of a call while it is made ready.
+pub(super) struct Noted {
+    pub(super) record: audit::Call,
+    /// How long the owner took to answer.
+    pub(super) waited: Duration,
+    /// That it is in the log, from when anything of the tool may run.
+    pub(super) begun: Option<audit::Begun>,
+}
+
+/// Has the image of a call unpacked, where it runs in one, as long as somebody waits for it.
+pub(super) async fn prepare_image(
+    mut plan: Plan,
+    off: &CancellationToken,
+) -> Result<Plan, CallError> {
+    if plan.image.is_none() {
+        return Ok(plan);
+    }
+    let leash = Leash::default();
+    let _guard = leash.guard();
+    let prepared = tokio::task::spawn_blocking(move || {
+        plan::container::prepare(&mut plan, &leash)?;
+        Ok(plan)
+    });
+    tokio::select! {
+        prepared = prepared => prepared.unwrap_or_else(|error| Err(broken_off(&error))),
+        () = off.cancelled() => Err(CallError::called_off()),
+    }
+}
+
+/// Refuses what may not go ahead, or not yet.
+fn check_allowed(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
+    match &decision.verdict {
+        Verdict::Ask(question) => Err(asking::needed(question, None)),
+        Verdict::Allowed | Verdict::Denied(_) => check_verdict(decision, tool),
+    }
+}
