@@ -267,7 +267,19 @@ impl Host {
         let took = began.elapsed().saturating_sub(waited);
         let ending = answered.ending(took);
         // How fast an answer is found says nothing of the tool.
-        let counted = if answered.is_cached { CountAs::Beside } else { CountAs::Call(took) };
+        let counted = match &answered.output {
+            _ if answered.is_cached => CountAs::Beside,
+            // What a chain passes on is written down in it already, and a test is nobody's habit.
+            Ok(output)
+                if self.settings.policy.chains.flows
+                    && around.is_none()
+                    && call.surface != policy::Surface::Test =>
+            {
+                let passed = (call.input.as_str(), output);
+                CountAs::Call(took, self.records.flow(tool, &record, passed, began.elapsed()).await)
+            }
+            _ => CountAs::Call(took, None),
+        };
         let Ran { output: reply, mut blocked, attempts, is_walled, steps, .. } = answered;
         let wanted = grantable(&blocked, tool);
         let begun = begun.into_inner();

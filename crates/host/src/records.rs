@@ -9,14 +9,17 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
 use ledger::state::Mark;
 use ledger::state::counting::Counted;
+use ledger::state::flows::{Flow, Key};
 use ledger::state::grants::GrantKind;
 use ledger::state::metrics::{BESIDE, NOT_STARTED, Series};
 use ledger::state::rules::Lasts;
 use ledger::{AuditError, State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Remembered};
+use serde_json::Value;
+use tokio::sync::OnceCell;
 
 use crate::blocked::{Blocked, Why};
-use crate::call::{Call, Tool};
+use crate::call::{Call, Output, Tool};
 use crate::error::{CallError, Kind};
 use crate::host::{Host, Known};
 
@@ -31,6 +34,8 @@ pub struct Records {
     counts: Mutex<Counts>,
     /// What was known last, by package, action and surface, and what the state looked like then.
     last: Mutex<HashMap<[String; 3], (Mark, Known)>>,
+    /// What digests of values are made with, once it was asked for.
+    key: OnceCell<Key>,
 }
 
 /// Calls that are counted together, because what is counted may come a moment later; what happened is in
@@ -45,10 +50,10 @@ struct Counts {
 }
 
 /// As what something is counted that was run.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) enum CountAs {
-    /// As a call, which took so long.
-    Call(Duration),
+    /// As a call, which took so long, and what went in and came out where that is kept.
+    Call(Duration, Option<Box<Flow>>),
     /// As something beside the calls: how it went says nothing of how they go.
     Beside,
 }
@@ -83,7 +88,8 @@ impl Records {
 
     fn of(home: &Path, state: State) -> Self {
         let audit = Audit::new(home.join("audit"), Durability::Process);
-        Self { state, audit, counts: Mutex::default(), last: Mutex::default() }
+        let (counts, last, key) = (Mutex::default(), Mutex::default(), OnceCell::new());
+        Self { state, audit, counts, last, key }
     }
 
     /// What the owner has said about a package before.
@@ -196,19 +202,19 @@ impl Records {
                 action: call.action.clone(),
                 implementation: call.implementation.clone(),
             },
-            failure: match (&ending.outcome, counted_as) {
+            failure: match (&ending.outcome, &counted_as) {
                 (_, CountAs::Beside) => BESIDE.to_owned(),
-                (audit::Outcome::Ok, CountAs::Call(_)) => String::new(),
+                (audit::Outcome::Ok, CountAs::Call(..)) => String::new(),
                 // What was never tried says nothing of the tool.
-                (audit::Outcome::Error(code), CountAs::Call(_))
+                (audit::Outcome::Error(code), CountAs::Call(..))
                     if has_begun || code != Kind::Unavailable.code() =>
                 {
                     code.clone()
                 }
-                (audit::Outcome::Error(_), CountAs::Call(_)) => NOT_STARTED.to_owned(),
+                (audit::Outcome::Error(_), CountAs::Call(..)) => NOT_STARTED.to_owned(),
             },
             latency: match counted_as {
-                CountAs::Call(took) => took,
+                CountAs::Call(took, _) => took,
                 CountAs::Beside => Duration::ZERO,
             },
             at: now(),
@@ -217,7 +223,10 @@ impl Records {
             place: (call.decision == audit::Decision::Allowed)
                 .then(|| tool.place.to_str().map(str::to_owned))
                 .flatten(),
-            flow: None,
+            flow: match counted_as {
+                CountAs::Call(_, flow) => flow.map(|flow| *flow),
+                CountAs::Beside => None,
+            },
         });
         for one in blocked {
             let kind = match one.why {
@@ -231,6 +240,34 @@ impl Records {
             faults.extend(noted.await.err().iter().map(|error| whole(error)));
         }
         faults
+    }
+
+    /// What went into a call and came out of it, as far as it is kept. Where there is no key, nothing is.
+    pub(crate) async fn flow(
+        &self,
+        tool: &Tool,
+        record: &audit::Call,
+        (input, output): (&str, &Output),
+        lasted: Duration,
+    ) -> Option<Box<Flow>> {
+        let key = self.key.get_or_try_init(|| self.state.flow_key()).await.ok()?;
+        let ended = now();
+        let millis = i64::try_from(lasted.as_millis()).unwrap_or(0);
+        let outputs = match output {
+            Output::Json(value) => key.outputs(value),
+            Output::Text(text) => key.outputs(&Value::from(text.as_str())),
+            Output::Records(all) => key.outputs(&Value::from(all.as_slice())),
+            Output::Binary { .. } | Output::Nothing => Vec::new(),
+        };
+        Some(Box::new(Flow {
+            package: record.package.clone(),
+            version: tool.package.semver(),
+            action: record.action.clone(),
+            began: Time::from_unix_millis(ended.unix_millis() - millis),
+            ended,
+            inputs: serde_json::from_str(input).map(|input| key.inputs(&input)).unwrap_or_default(),
+            outputs,
+        }))
     }
 
     /// Counts a call, a little later and together with others.

@@ -341,11 +341,13 @@ pub struct TestRules {
 pub struct ChainRules {
     /// How many bytes of answers of pure steps are kept; none for nothing.
     pub cache: u64,
+    /// Whether digests of what goes into calls and comes out are kept, which chains are suggested from.
+    pub flows: bool,
 }
 
 impl Default for ChainRules {
     fn default() -> Self {
-        Self { cache: 64 << 20 }
+        Self { cache: 64 << 20, flows: true }
     }
 }
 

@@ -420,7 +420,8 @@ pub(crate) fn rollback(
     let version = record.pinned.version.clone();
     let change = Change::new(home, Verb::Rollback, &named.id, printer).about(Some(&record.pinned));
     noted(change, || Ok(changing.roll_back(record, entry)?))?;
-    let off = if installed::named(&named.id, &at)?.enabled {
+    let listed = changing.contents().listed();
+    let off = if listed.iter().any(|one| one.id == named.id && one.enabled) {
         String::new()
     } else {
         format!("; it is disabled: `haft enable {}` switches it on", shell::word(&named.id))

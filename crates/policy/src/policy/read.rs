@@ -105,6 +105,8 @@ impl<'t> Reader<'t> {
         });
         self.within(file.take("chains"), |reader, table| {
             put(&mut policy.chains.cache, table.take("cache").and_then(|node| reader.kept(&node)));
+            let flows = table.take("flows").and_then(|node| reader.document.flag(&node));
+            put(&mut policy.chains.flows, flows);
         });
         let packages = file.take("package");
         self.document.end(file);

@@ -5,6 +5,7 @@ mod drawn;
 mod look;
 mod show;
 mod subject;
+mod suggest;
 
 use clap::{Args, Subcommand};
 
@@ -28,6 +29,8 @@ enum What {
     Show(show::ShowArgs),
     /// Run the tests of two chains, or of two versions, on both: speed, correctness and cost
     Compare(compare::CompareArgs),
+    /// Find chains in what was called: sequences in which one result became the next input
+    Suggest(suggest::SuggestArgs),
 }
 
 pub(crate) fn run(
@@ -40,5 +43,6 @@ pub(crate) fn run(
     match &args.what {
         What::Show(args) => show::run(args, home, json_wanted, printer),
         What::Compare(args) => compare::run(args, home, ask, json_wanted, printer),
+        What::Suggest(args) => suggest::run(args, home, json_wanted, printer),
     }
 }
