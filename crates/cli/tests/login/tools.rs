@@ -83,6 +83,9 @@ fn commands_and_functions_are_given_the_token_as_their_secret() {
         fails(&ran, 4, &["capability requires oauth onboarding", &command]);
         let told = desk.run(&[&call[..], &["--json"]].concat()).json();
         assert_eq!(told["error"]["code"], "needs_login", "{told}");
+        let explained = desk.run(&[&call[..], &["--explain"]].concat());
+        let told = explained.stdout + &explained.stderr;
+        assert!(told.contains(&command) && !told.contains("haft secret set"), "{told}");
 
         let ran = sign_in(&desk, &["--from", &path], &provider, &["--scope", "read"]);
         let given = "It is given the token as its secret ACME_TOKEN";
