@@ -83,6 +83,9 @@ fn commands_and_functions_are_given_the_token_as_their_secret() {
         fails(&ran, 4, &["capability requires oauth onboarding", &command]);
         let told = desk.run(&[&call[..], &["--json"]].concat()).json();
         assert_eq!(told["error"]["code"], "needs_login", "{told}");
+        let explained = desk.run(&[&call[..], &["--explain"]].concat());
+        let told = explained.stdout + &explained.stderr;
+        assert!(told.contains(&command) && !told.contains("haft secret set"), "{told}");
 
         let ran = sign_in(&desk, &["--from", &path], &provider, &["--scope", "read"]);
         let given = "It is given the token as its secret ACME_TOKEN";
@@ -284,4 +287,53 @@ fn requests_of_an_http_tool_carry_the_token() {
     let ran = desk.run(&call);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     assert_eq!(ran.json()["said"], "Bearer [secret ACME_TOKEN]");
+}
+
+#[test]
+fn what_was_granted_is_held_against_what_the_actions_of_a_tool_need() {
+    // Whatever is asked for first, only reading is granted.
+    let provider = Provider::new(&json!({"knows": ["read", "write"], "gives": ["read"]}));
+    let desk = provider.desk();
+    let action = |name: &str, used: &str| {
+        json!({
+            "name": name, "summary": name, "side_effects": "read", "scopes_used": [used],
+            "input": {"type": "object"}, "output": {"format": "json"},
+            "invocation": {"kind": "stdin-json", "argv_template": []},
+        })
+    };
+    let scope = |resource: &str, provider: &str| {
+        json!({
+            "resource": resource, "actions": ["read"], "rationale": "to do it",
+            "provider_scope": provider,
+        })
+    };
+    let manifest = json!({
+        "manifest_version": "0.4",
+        "tool": {
+            "id": "reports", "version": "1.0.0", "name": "Reports", "summary": "Reports.",
+            "description": "Reports.", "homepage": "https://example.com/reports",
+            "author": {"name": "Nobody"}, "license": "MIT",
+        },
+        "runtime": {
+            "kind": "shell-binary", "entrypoint": {"command": ["sh", "-c", COMMAND]},
+            "install": {"method": "preinstalled", "locator": {"kind": "binary-on-path", "binary": "sh"}},
+        },
+        "env": [{"name": "ACME_TOKEN", "secret": true, "required": true, "prompt": "A token."}],
+        "scopes": [scope("acme.reports", "read"), scope("acme.drafts", "write")],
+        "kill_switch": {"kind": "manual", "instructions_url": "https://example.com/reports"},
+        "smoke": {"kind": "shell", "command": ["true"], "timeout_seconds": 10, "success": {"exit_code": 0}},
+        "actions": [action("look", "acme.reports"), action("draft", "acme.drafts")],
+    });
+    let path = desk.write("reports/install.json", &manifest.to_string());
+    let ran = sign_in(&desk, &["--from", &path], &provider, &[]);
+    let more = format!("`haft login --from {path} --scope write` asks for what is missing");
+    fails(&ran, 0, &["(scopes: read)", "Not granted: write (refused until then: draft)", &more]);
+    assert_eq!(provider.log()["asked"], json!([["read", "write"]]));
+    let call = |action: &str| desk.run(&["call", "--from", &path, action, "{}"]);
+    proves(&call("look"), &last_token(&provider));
+    let command = format!("`haft login --from {path} --scope write` signs in");
+    fails(&call("draft"), 4, &["your sign-in was not granted: `write`", &command]);
+    // The command goes to whom the owner named before.
+    let ran = desk.browsing(&["login", "--from", &path, "--scope", "write", "--timeout", "30s"]);
+    fails(&ran, 0, &["Secret   ACME_TOKEN", "Signed in for install-manifest:reports"]);
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use manifest::model::Entry;
+use manifest::model::{Entry, SignIn};
 use policy::{Decision, Verdict};
 use serde_json::Value;
 
@@ -31,7 +31,14 @@ impl Host {
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
         let budget = self.records.left(tool, &self.settings.policy).await?;
         let case = Case { tool, call, prepared: &prepared, known: &known };
-        let Sketch { mut plan, missing, no_secrets } = self.sketch(case, decision).await?;
+        let Sketch { mut plan, mut missing, no_secrets } = self.sketch(case, decision).await?;
+        // What a sign-in gives is nothing that the owner has to keep.
+        if let (true, SignIn::Named(secrets)) =
+            (tool.package.requires_oauth, tool.package.sign_in())
+            && let [only] = secrets.as_slice()
+        {
+            missing.retain(|one| one["name"] != **only);
+        }
         if let Way::A2a(agent) = &mut plan.way {
             let kept = self.logins().kept(&tool.package.canonical_id()).unwrap_or_default();
             agent.bearer = kept.map(|kept| kept.bearer());
