@@ -10,6 +10,7 @@ mod calling;
 mod comparing;
 mod killed;
 mod shown;
+mod suggesting;
 
 use common::{Desk, repository, write_below};
 use serde_json::{Value, json};

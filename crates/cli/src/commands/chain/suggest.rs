@@ -190,7 +190,11 @@ fn write(
     files.extend(draft.test.iter().map(|test| file(TEST, test)));
     check_valid(&files[0].content)?;
     new_folder::write(folder, &files)?;
-    let shown = shell::word(&folder.display().to_string());
+    let mut shown = shell::word(&folder.display().to_string());
+    // A bare name would be taken for an id.
+    if folder.components().count() == 1 && folder.is_relative() {
+        shown = format!("./{shown}");
+    }
     if json_wanted {
         let paths: Vec<_> = files.iter().map(|file| &file.path).collect();
         printer.json(&json!({"id": id, "folder": folder.to_string_lossy(), "files": paths}))?;
