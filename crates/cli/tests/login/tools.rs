@@ -337,3 +337,16 @@ fn what_was_granted_is_held_against_what_the_actions_of_a_tool_need() {
     let ran = desk.browsing(&["login", "--from", &path, "--scope", "write", "--timeout", "30s"]);
     fails(&ran, 0, &["Secret   ACME_TOKEN", "Signed in for install-manifest:reports"]);
 }
+
+#[test]
+fn whoever_names_another_authorization_server_gives_back_what_the_first_gave() {
+    let (first, second) = (Provider::new(&json!({})), Provider::new(&json!({})));
+    let desk = first.desk();
+    let path = capability(&desk, "command", &json!({}));
+    fails(&sign_in(&desk, &["--from", &path], &first, &[]), 0, &["Signed in"]);
+    fails(&sign_in(&desk, &["--from", &path], &first, &[]), 0, &["Signed in"]);
+    assert_eq!(first.log()["revoked"], json!([]));
+    fails(&sign_in(&desk, &["--from", &path], &second, &[]), 0, &["Signed in"]);
+    assert_eq!(first.log()["revoked"], json!([last_token(&first)]));
+    assert_eq!(second.log()["revoked"], json!([]));
+}
