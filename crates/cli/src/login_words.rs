@@ -37,6 +37,17 @@ pub(crate) fn is_signed_in(package: &Package, home: &Home) -> bool {
     logins.is_some_and(|logins| logins.is_signed_in(&package.canonical_id()))
 }
 
+/// The secret of a package that a sign-in gives, so that nobody has to keep a value for it.
+pub(crate) fn given_secret(
+    package: &Package,
+    vault: &Arc<FileVault>,
+    home: &Home,
+) -> Option<String> {
+    let logins = Logins::new(Arc::clone(vault), home.path());
+    let kept = logins.kept(&package.canonical_id()).ok().flatten()?;
+    kept.audience.secret().map(str::to_owned)
+}
+
 /// What is left to do before an installed package is called, where somebody has to sign in for it and nobody has.
 pub(crate) fn next(package: &Package, home: &Home) -> Option<String> {
     (package.requires_oauth && !is_signed_in(package, home)).then(|| needed(package))

@@ -12,9 +12,9 @@ use std::time::Duration;
 
 use clap::Args;
 use egress::http::Url;
-use host::login::Logins;
 use host::login::metadata::is_scope;
 use host::login::scopes::compared;
+use host::login::{Kept, Logins};
 use host::{Host, Tool};
 use install::Installed;
 use manifest::dialect::Dialect;
@@ -175,7 +175,8 @@ pub(crate) fn run(
     let keeping = host.logins().keep(&package, &kept);
     let before = runtime.block_on(keeping).map_err(|error| failure(&error))?;
     // Some servers end all that was given to a client together, so only another client's tokens go back.
-    if let Some(before) = before.filter(|one| one.client.id != kept.client.id) {
+    let is_other = |one: &Kept| one.client.id != kept.client.id || one.issuer != kept.issuer;
+    if let Some(before) = before.filter(is_other) {
         give_back(&before, home, &runtime, printer);
     }
     let difference = compared(&tool.package, &kept.scopes);

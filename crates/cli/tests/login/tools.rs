@@ -289,11 +289,8 @@ fn requests_of_an_http_tool_carry_the_token() {
     assert_eq!(ran.json()["said"], "Bearer [secret ACME_TOKEN]");
 }
 
-#[test]
-fn what_was_granted_is_held_against_what_the_actions_of_a_tool_need() {
-    // Whatever is asked for first, only reading is granted.
-    let provider = Provider::new(&json!({"knows": ["read", "write"], "gives": ["read"]}));
-    let desk = provider.desk();
+/// An install-manifest with an action that reads and one that drafts, each with a provider's scope of its own.
+fn reports(desk: &Desk) -> String {
     let action = |name: &str, used: &str| {
         json!({
             "name": name, "summary": name, "side_effects": "read", "scopes_used": [used],
@@ -320,11 +317,19 @@ fn what_was_granted_is_held_against_what_the_actions_of_a_tool_need() {
         },
         "env": [{"name": "ACME_TOKEN", "secret": true, "required": true, "prompt": "A token."}],
         "scopes": [scope("acme.reports", "read"), scope("acme.drafts", "write")],
-        "kill_switch": {"kind": "manual", "instructions_url": "https://example.com/reports"},
+        "kill_switch": {"kind": "shell", "command": ["true"]},
         "smoke": {"kind": "shell", "command": ["true"], "timeout_seconds": 10, "success": {"exit_code": 0}},
         "actions": [action("look", "acme.reports"), action("draft", "acme.drafts")],
     });
-    let path = desk.write("reports/install.json", &manifest.to_string());
+    desk.write("reports/install.json", &manifest.to_string())
+}
+
+#[test]
+fn what_was_granted_is_held_against_what_the_actions_of_a_tool_need() {
+    // Whatever is asked for first, only reading is granted.
+    let provider = Provider::new(&json!({"knows": ["read", "write"], "gives": ["read"]}));
+    let desk = provider.desk();
+    let path = reports(&desk);
     let ran = sign_in(&desk, &["--from", &path], &provider, &[]);
     let more = format!("`haft login --from {path} --scope write` asks for what is missing");
     fails(&ran, 0, &["(scopes: read)", "Not granted: write (refused until then: draft)", &more]);
@@ -336,4 +341,32 @@ fn what_was_granted_is_held_against_what_the_actions_of_a_tool_need() {
     // The command goes to whom the owner named before.
     let ran = desk.browsing(&["login", "--from", &path, "--scope", "write", "--timeout", "30s"]);
     fails(&ran, 0, &["Secret   ACME_TOKEN", "Signed in for install-manifest:reports"]);
+}
+
+#[test]
+fn whoever_names_another_authorization_server_gives_back_what_the_first_gave() {
+    let (first, second) = (Provider::new(&json!({})), Provider::new(&json!({})));
+    let desk = first.desk();
+    let path = capability(&desk, "command", &json!({}));
+    fails(&sign_in(&desk, &["--from", &path], &first, &[]), 0, &["Signed in"]);
+    fails(&sign_in(&desk, &["--from", &path], &first, &[]), 0, &["Signed in"]);
+    assert_eq!(first.log()["revoked"], json!([]));
+    fails(&sign_in(&desk, &["--from", &path], &second, &[]), 0, &["Signed in"]);
+    assert_eq!(first.log()["revoked"], json!([last_token(&first)]));
+    assert_eq!(second.log()["revoked"], json!([]));
+}
+
+#[test]
+fn a_sign_in_that_has_ended_keeps_nobody_from_revoking() {
+    let provider = Provider::new(&json!({"refreshes": true, "life": 1}));
+    let desk = provider.desk();
+    let path = reports(&desk);
+    fails(&sign_in(&desk, &["--from", &path], &provider, &[]), 0, &["Signed in"]);
+    let ran = desk.run(&["install", &path, "--yes"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    browse(&format!("http://{}/forget", provider.host()));
+    fails(&desk.run(&["call", "reports", "look", "{}"]), 4, &["the sign-in has ended"]);
+    let ran = desk.run(&["revoke", "reports", "--yes"]);
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    assert!(!desk.is_signed_in());
 }

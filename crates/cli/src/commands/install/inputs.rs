@@ -25,6 +25,8 @@ pub(super) struct Known<'k> {
     pub(super) typed: &'k [(String, String)],
     /// Secrets.
     pub(super) secrets: &'k [(String, Secret)],
+    /// The secret that a sign-in gives.
+    pub(super) token: Option<&'k str>,
 }
 
 /// Values that are to be kept once the package is installed.
@@ -33,7 +35,7 @@ pub(super) type Values = Vec<(String, Secret)>;
 /// Collects the values in the order of the manifest. All that are missing are told at once.
 pub(super) fn collect(
     package: &Package,
-    Known { typed, secrets }: Known<'_>,
+    Known { typed, secrets, token }: Known<'_>,
     vault: &FileVault,
     ask: Ask,
     printer: Printer,
@@ -47,7 +49,8 @@ pub(super) fn collect(
             place(package, &input.name).map_err(|error| Failure::invalid(error.to_string()))?;
         let kept = vault.get(&kept).map_err(|error| owner::vault_failure(&error))?;
         // One that was kept for an earlier version may not fit any more.
-        let is_kept = kept.is_some_and(|value| misfit(input, value.expose()).is_none());
+        let is_kept = kept.is_some_and(|value| misfit(input, value.expose()).is_none())
+            || token == Some(&*input.name);
         let given =
             typed.iter().find(|(name, _)| *name == input.name).map(|(_, value)| value.clone());
         let known = secrets.iter().find(|(name, _)| *name == input.name);

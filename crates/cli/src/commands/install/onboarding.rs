@@ -34,6 +34,10 @@ fn credential(package: &Package, home: &Home, ask: Ask) -> Result<Option<String>
     let needs = |auth: &&Auth| auth.kind != AuthKind::None && !auth.env.is_empty();
     let Some(auth) = package.auth.as_ref().filter(needs) else { return Ok(None) };
     let vault = owner::vault(home, ask)?;
+    let given = login_words::given_secret(package, &vault, home);
+    if given.is_some_and(|name| auth.env.contains(&name)) {
+        return Ok(None);
+    }
     for name in &auth.env {
         let place = place(package, name).map_err(|error| Failure::invalid(error.to_string()))?;
         if vault.get(&place).map_err(|error| owner::vault_failure(&error))?.is_some() {

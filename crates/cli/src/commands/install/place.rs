@@ -26,7 +26,7 @@ use crate::fetch::Fetched;
 use crate::home::{Home, VAULT};
 use crate::installed;
 use crate::printer::{Printer, line};
-use crate::{owner, revoking, shell};
+use crate::{login_words, owner, revoking, shell};
 
 /// How packages are installed.
 pub(crate) struct Installing<'i> {
@@ -215,7 +215,9 @@ impl Installing<'_> {
         let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
         let values = match &vault {
             Some(vault) => {
-                let given = inputs::Known { typed: self.settings, secrets: self.secrets };
+                let token = login_words::given_secret(package, vault, home);
+                let (typed, secrets, token) = (self.settings, self.secrets, token.as_deref());
+                let given = inputs::Known { typed, secrets, token };
                 inputs::collect(package, given, vault, ask, printer)?
             }
             None => Vec::new(),
