@@ -1,6 +1,7 @@
 //! The consent card, drawn: everything that a stranger wrote is escaped, and nothing is cut.
 
 use std::fmt::Write;
+use std::net::IpAddr;
 
 use install::Source;
 use install::card::{ActionShown, Card, InputShown, ScopeShown};
@@ -42,12 +43,12 @@ pub(crate) fn drawn(card: &Card) -> String {
     for scope in &card.scopes {
         row("scope", &drawn_scope(scope));
     }
-    row("network", &none_or(&card.hosts));
+    row("network", &hosts_told(&card.hosts));
     for (who, hosts) in
         [("smoke test", &card.smoke_hosts), ("kill switch", &card.kill_switch_hosts)]
     {
         if !hosts.is_empty() {
-            row("network", &format!("{}, for its {who} alone", none_or(hosts)));
+            row("network", &format!("{}, for its {who} alone", hosts_told(hosts)));
         }
     }
     row("reads", &none_or(&card.folders.read));
@@ -117,6 +118,24 @@ pub(crate) fn from(source: &Source) -> String {
         Source::Registry(url) => format!("the registry {url}"),
         Source::Url(url) => url.clone(),
     }
+}
+
+/// Hosts, and of private ones that a card does not lead there.
+fn hosts_told(hosts: &[String]) -> String {
+    let told = |host: &String| {
+        let name = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+        let is_private = match name.trim_matches(['[', ']']).parse::<IpAddr>() {
+            Ok(IpAddr::V4(ip)) => ip.is_loopback() || ip.is_private() || ip.is_link_local(),
+            Ok(IpAddr::V6(ip)) => ip.is_loopback() || ip.is_unique_local(),
+            Err(_) => name == "localhost",
+        };
+        if is_private {
+            format!("{host} (private: only by a grant of yours)")
+        } else {
+            host.clone()
+        }
+    };
+    none_or(&hosts.iter().map(told).collect::<Vec<_>>())
 }
 
 fn none_or(values: &[String]) -> String {

@@ -126,7 +126,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Install(args) => commands::install::run(args, &home()?, ask, json, printer),
         Command::Import(args) => commands::import::run(args, &home()?, ask, json, printer),
         Command::List(args) => commands::installed::list(args, &home()?, json, printer),
-        Command::Status(args) => commands::installed::status(args, &home()?, json, printer),
+        Command::Status(args) => commands::status::run(args, &home()?, json, printer),
         Command::Enable(args) => commands::installed::switch(args, true, &home()?, json, printer),
         Command::Disable(args) => commands::installed::switch(args, false, &home()?, json, printer),
         Command::Revoke(args) => commands::revoke::run(args, &home()?, ask, json, printer),

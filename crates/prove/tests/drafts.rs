@@ -58,10 +58,7 @@ fn a_draft_is_a_valid_chain_with_a_test_of_what_its_steps_are_tested_with() {
     let test = draft.test.unwrap();
     assert_eq!(test["input"], tested);
     let case = Case::read("tests/a.test.json", test.to_string().as_bytes()).unwrap();
-    assert!(
-        case.faults(&json!({})).iter().next().is_some(),
-        "the answer must have what is promised"
-    );
+    assert!(!case.faults(&json!({})).is_empty(), "the answer must have what is promised");
 }
 
 #[test]

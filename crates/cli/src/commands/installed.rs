@@ -6,11 +6,10 @@ use clap::Args;
 use install::lockfile::NAME;
 use install::project::View;
 use install::{Changing, HomeError, Installed, Layer, Listed, Revocation, catalog};
-use manifest::model::Package;
 use serde_json::json;
 
 use crate::ask::Ask;
-use crate::changes::{self, Change, Verb, noted};
+use crate::changes::{Change, Verb, noted};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::installed::{self, Named, named};
@@ -18,7 +17,7 @@ use crate::printer::{Printer, line};
 use crate::revoking::{
     check_not_revoked, check_secrets_free, kept_values, take_grants, without_secrets,
 };
-use crate::{login_words, output, owner, project, remote, shell};
+use crate::{output, owner, project, shell};
 
 #[derive(Args, Debug)]
 pub(crate) struct ListArgs {}
@@ -27,7 +26,7 @@ pub(crate) struct ListArgs {}
 pub(crate) struct PackageArgs {
     /// Its id, with its dialect or without
     #[arg(value_name = "ID")]
-    id: String,
+    pub(super) id: String,
 }
 
 #[derive(Args, Debug)]
@@ -140,128 +139,6 @@ pub(crate) fn table<const N: usize>(
     all.iter().map(drawn).collect()
 }
 
-pub(crate) fn status(
-    args: &PackageArgs,
-    home: &Home,
-    json_wanted: bool,
-    printer: Printer,
-) -> Outcome {
-    let at = installed::home(home);
-    let named = installed::named_around(&args.id, home, printer)?;
-    let installed = match &named.pinned {
-        Some(pinned) => Some(Installed::load(&at, pinned)?),
-        None => None,
-    };
-    let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
-    let archive = named.pinned.as_ref().and_then(|pinned| pinned.archive);
-    let back = archive.and_then(|archive| remote::cache(home).taken_back(archive.0));
-    let declared =
-        installed.is_none().then(|| installed::said(&named, home, printer)).transpose()?;
-    let revoked = at.read()?.revoked.get(&named.id).cloned();
-    let state = match (named.layer, &named.pinned) {
-        (Layer::Project, None) => "declared",
-        _ => state(named.enabled, revoked.as_ref()),
-    };
-    let off = match (state, named.layer) {
-        ("disabled", Layer::Project) if at_home(&named.id, &at)? => Some(BY_PROJECT.to_owned()),
-        ("disabled", _) => changes::why_off(&named.id, home),
-        _ => None,
-    };
-    if json_wanted {
-        let record = installed.as_ref().map(|one| &one.record);
-        printer.json(&json!({
-            "id": named.id,
-            "enabled": named.enabled,
-            "state": state,
-            "why": off,
-            "revoked": revoked.as_ref().map(|one| json!({
-                "since": ledger::Time::from_unix_millis(one.since).to_string(),
-                "why": one.why,
-                "by_hand": one.by_hand,
-            })),
-            "layer": named.layer.name(),
-            "trust": named.trust.name(),
-            "version": record.map(|record| record.pinned.version.clone()).or(declared.as_ref().map(|(_, package)| package.semver())),
-            "source": record.map(|record| &record.pinned.source),
-            "description": installed.as_ref().map(|one| &one.package).or(declared.as_ref().map(|(_, package)| package)).and_then(Package::blurb),
-            "catalog": declared.as_ref().map(|(path, _)| path.to_string_lossy()),
-            "package": record.map(|record| &record.pinned.package),
-            "card": record.map(|record| &record.consent.card),
-            "installed": record.map(|record| ledger::Time::from_unix_millis(record.installed).to_string()),
-            "before": record.and_then(|record| record.replaced.as_ref()),
-            "folder": installed.as_ref().map(|one| one.root.to_string_lossy()),
-            "changed": changed,
-            "taken_back": back,
-            "signed_in": installed.as_ref().map(|one| login_words::is_signed_in(&one.package, home)),
-        }))?;
-        return Ok(Exit::Done);
-    }
-    let mut text = format!(
-        "{}  {state}, {} layer, trust: {}\n",
-        line(&named.id),
-        named.layer.name(),
-        named.trust.name()
-    );
-    if let Some(why) = off {
-        text += &format!("  {:<13} {}\n", "why", line(&why));
-    }
-    for (name, told) in
-        revoked.iter().flat_map(|one| [("why", &one.why), ("by hand", &one.by_hand)])
-    {
-        if let Some(told) = told {
-            text += &format!("  {name:<13} {}\n", line(told));
-        }
-    }
-    if let Some(Installed { record, root, package }) = &installed {
-        let mut row = |name: &str, value: &str| text += &format!("  {name:<13} {}\n", line(value));
-        row("version", &record.pinned.version);
-        if let Some(blurb) = package.blurb() {
-            row("says it does", blurb);
-        }
-        row("from", &crate::card::from(&record.pinned.source));
-        row("digest", &format!("sha256:{}", record.pinned.package.0));
-        row("installed", &ledger::Time::from_unix_millis(record.installed).to_string());
-        row("card", &format!("sha256:{}", record.consent.card.0));
-        if let Some(before) = &record.replaced {
-            row("before it", before);
-        }
-        row("folder", &root.to_string_lossy());
-        if let Some(reason) = &back {
-            row("taken back", &format!("for security: {reason}"));
-        }
-        if login_words::is_signed_in(package, home) {
-            row("sign-in", "you are signed in");
-        } else if let Some(words) = login_words::next(package, home) {
-            row("sign-in", &words);
-        }
-        for action in &package.actions {
-            row("action", &action.name);
-        }
-        if !changed.is_empty() {
-            row("changed", &changed.join(", "));
-        }
-    }
-    if let Some((path, package)) = &declared {
-        let mut row = |name: &str, value: &str| text += &format!("  {name:<13} {}\n", line(value));
-        row("version", &package.semver());
-        if let Some(blurb) = package.blurb() {
-            row("says it does", blurb);
-        }
-        row("declared by", &path.to_string_lossy());
-        for action in &package.actions {
-            row("action", &action.name);
-        }
-        if named.layer == Layer::Project {
-            row(
-                "not called",
-                "nobody has agreed to it: what a project's lockfile names is called once it is installed",
-            );
-        }
-    }
-    printer.result(&text)?;
-    Ok(Exit::Done)
-}
-
 pub(crate) fn switch(
     args: &PackageArgs,
     enabled: bool,
@@ -297,15 +174,15 @@ pub(crate) fn switch(
 }
 
 /// Why something is off that the user's home has on.
-const BY_PROJECT: &str = "the project's catalog switches it off";
+pub(super) const BY_PROJECT: &str = "the project's catalog switches it off";
 
 /// Whether a package is on in the user's home.
-fn at_home(id: &str, at: &install::Home) -> Result<bool, Failure> {
+pub(super) fn at_home(id: &str, at: &install::Home) -> Result<bool, Failure> {
     Ok(at.read()?.listed().iter().any(|one| one.id == id && one.enabled))
 }
 
 /// Whether a package may be called, in a word.
-fn state(enabled: bool, revoked: Option<&Revocation>) -> &'static str {
+pub(super) fn state(enabled: bool, revoked: Option<&Revocation>) -> &'static str {
     match (revoked, enabled) {
         (Some(revoked), _) => revoked.state.name(),
         (None, true) => "enabled",

@@ -34,6 +34,7 @@ pub(crate) mod schema;
 pub(crate) mod search;
 pub(crate) mod secret;
 pub(crate) mod sign;
+pub(crate) mod status;
 mod stores;
 pub(crate) mod surface;
 pub(crate) mod sync;

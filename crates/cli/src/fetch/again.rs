@@ -37,17 +37,18 @@ impl Fetching<'_> {
             return Ok(fetched);
         }
         match &pinned.source {
-            Source::Registry(address) if !Known::new(self.home, self.ask)?.knows(address) => {
-                if fetched.trust < Trust::Verified {
-                    fetched.trust = Trust::Untrusted;
-                    fetched.because = format!(
-                        "a lockfile names the registry `{}`, and it is none of yours",
-                        line(address)
-                    );
-                }
+            Source::Registry(address)
+                if fetched.trust < Trust::Verified
+                    && !Known::new(self.home, self.ask)?.knows(address) =>
+            {
+                fetched.trust = Trust::Untrusted;
+                fetched.because = format!(
+                    "a lockfile names the registry `{}`, and it is none of yours",
+                    line(address)
+                );
             }
             Source::Path(_) => {
-                "the lockfile that you named says where it is".clone_into(&mut fetched.because)
+                "the lockfile that you named says where it is".clone_into(&mut fetched.because);
             }
             _ => {}
         }

@@ -276,7 +276,7 @@ fn what_went_in_and_came_out_is_kept_of_the_last_calls_and_never_as_it_was() {
         let many: Vec<_> = (0..KEPT + 10).map(call).collect();
         state.count_calls(&many).await.unwrap();
         let kept = state.flows().await.unwrap();
-        assert_eq!(kept.len() as i64, KEPT);
+        assert_eq!(i64::try_from(kept.len()).unwrap(), KEPT);
         assert_eq!(kept[0], flow(10));
         assert_eq!(state.forget_flows(Some("other")).await.unwrap(), 0);
         assert_eq!(state.forget_flows(None).await.unwrap().cast_signed(), KEPT);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use manifest::model::{Action, Package};
+use manifest::model::{Action, Json, Package};
 use serde_json::{Map, Value, json};
 
 use super::{Source, Step, Suggestion};
@@ -44,7 +44,7 @@ impl Draft {
             .collect();
         let (mut properties, mut required) = (Map::new(), Vec::new());
         for ((at, member), (name, is_needed)) in &asked {
-            let schema = called[*at].action.input.as_ref().map(|input| input.value());
+            let schema = called[*at].action.input.as_ref().map(Json::value);
             let known = schema.and_then(|schema| schema["properties"].get(member).cloned());
             properties.insert(name.clone(), known.unwrap_or_else(|| json!({})));
             if *is_needed {
