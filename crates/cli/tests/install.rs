@@ -501,6 +501,7 @@ fn a_home_that_cannot_be_read_is_reset() {
     desk.done(&["install", "./echo", "--yes", "-q"]);
     fs::write(desk.path("home/manifest.local.json"), "{").unwrap();
     fails(&desk.haft(&["list"]), 6, "haft reset");
+    fails(&desk.haft(&["doctor"]), 6, "mend it, or `haft reset`");
     desk.done(&["reset", "--yes"]);
     assert_eq!(ids(&desk), [""; 0]);
     desk.done(&["install", "./echo", "--yes", "-q"]);

@@ -194,7 +194,9 @@ fn a_secret_goes_to_no_host_that_the_owner_was_not_shown() {
     let provider = Provider::answering(&[204]);
     let desk = installed(&["KEY"], &json!({"kind": "url", "url": provider.url()}));
     let card = desk.done(&["show", "./revocable"]).stdout;
-    assert!(card.contains(&format!("{}, for its kill switch alone", provider.host())), "{card}");
+    let private = "(private: only by a grant of yours)";
+    let row = format!("{} {private}, for its kill switch alone", provider.host());
+    assert!(card.contains(&row), "{card}");
     let version = fs::canonicalize(desk.path("home/tools/install-manifest~revocable")).unwrap();
     let record = fs::read(version.join(".haft/record.json")).unwrap();
     let record: Value = serde_json::from_slice(&record).unwrap();
@@ -358,7 +360,9 @@ fn a_smoke_test_has_what_was_granted_before_and_is_shown_where_it_goes() {
     manifest["smoke"] = json!({"kind": "http", "url": format!("{}/up", provider.origin), "success": {"http_status": 200}});
     fs::write(&path, manifest.to_string()).unwrap();
     let card = desk.done(&["show", "./revocable"]).stdout;
-    assert!(card.contains(&format!("{}, for its smoke test alone", provider.host())), "{card}");
+    let private = "(private: only by a grant of yours)";
+    let row = format!("{} {private}, for its smoke test alone", provider.host());
+    assert!(card.contains(&row), "{card}");
     // On this machine only a grant lets it; a public host would be reached for being on the card.
     fails(&desk.haft(&["install", "./revocable", "--yes"]), 4, "could not be run");
     assert_eq!(provider.asked(), [""; 0]);

@@ -375,3 +375,31 @@ fn a_lockfile_of_somebody_else_vouches_for_no_registry_and_says_what_it_is() {
         "is not what the lock says of it",
     );
 }
+
+#[test]
+fn all_values_that_a_lockfile_s_packages_lack_are_told_at_once() {
+    let desk = Desk::new();
+    for id in ["first", "second"] {
+        let mut manifest = common::greeting(id);
+        manifest["env"] =
+            json!([{"name": "KEY", "secret": true, "required": true, "prompt": "It."}]);
+        manifest["kill_switch"] = json!({"kind": "manual", "instructions": "Nothing."});
+        common::write_below(&desk.path(id), "manifest.json", &manifest.to_string());
+        let id = format!("install-manifest:{id}");
+        assert_eq!(desk.haft_with(&["secret", "set", &id, "KEY"], Some("s3cret-key")).code, 0);
+    }
+    desk.done(&["install", "./first", "--yes", "-q"]);
+    desk.done(&["install", "./second", "--yes", "-q"]);
+    desk.done(&["lock", "-o", "haft.lock"]);
+    let home = desk.path("other");
+    let sync = ["--home", home.to_str().unwrap(), "sync", "--locked", "haft.lock", "--yes"];
+    let ran = common::run_in(desk.0.path(), &sync, None);
+    assert_eq!(ran.code, 2, "{}", ran.stderr);
+    for words in [
+        "2 packages lack values",
+        "secret set install-manifest:first KEY",
+        "secret set install-manifest:second KEY",
+    ] {
+        assert!(ran.stderr.contains(words), "{words}: {}", ran.stderr);
+    }
+}

@@ -132,6 +132,26 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_secret_among_arguments_is_left_out_of_what_is_shown() {
+        let args = [
+            "--token",
+            "v4lue-one",
+            "--api-key=v4lue-two",
+            "--mode",
+            "fast",
+            "Authorization: v4lue-three",
+        ];
+        let launch = Launch::Command {
+            command: "x".to_owned(),
+            args: args.iter().map(|one| (*one).to_owned()).collect(),
+            env: Vec::new(),
+            cwd: None,
+        };
+        let entry = Entry { launch, enabled: true, unknown: Vec::new() };
+        assert_eq!(values(&entry), ["v4lue-one", "v4lue-two", "v4lue-three"]);
+    }
+
+    #[test]
     fn what_is_called_like_a_secret_is_one() {
         for name in [
             "API_KEY",

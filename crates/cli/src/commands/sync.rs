@@ -140,8 +140,11 @@ impl Syncing<'_> {
         let mut prepared = Vec::new();
         // Before anything is tried, all of it is there.
         let fetched: Result<Vec<_>, _> = missing.iter().map(|pinned| self.fetch(pinned)).collect();
-        for (pinned, fetched) in missing.iter().zip(&fetched?) {
-            let piece = piece(fetched, pinned)?;
+        let fetched = fetched?;
+        let pieces = missing.iter().zip(&fetched).map(|(pinned, fetched)| piece(fetched, pinned));
+        let pieces = pieces.collect::<Result<Vec<_>, _>>()?;
+        self.installing.check_values(pieces.iter().map(|piece| &piece.package))?;
+        for ((pinned, fetched), piece) in missing.iter().zip(&fetched).zip(pieces) {
             prepared.push(self.installing.prepare(fetched, piece, Some(pinned), &mut draft)?);
         }
         self.installing.put(draft, prepared, going)

@@ -273,8 +273,8 @@ mod tests {
         let out = key(1).outputs(&result);
         let at = |path: &str| out.iter().find(|(one, _)| one == path).map(|(_, digest)| *digest);
         let given = key(1).inputs(&json!({"b": "a long text", "a": ["first page", "second"]}));
-        assert_eq!(given[1], ("b".to_owned(), at("$.text").unwrap_or_default()));
-        assert_eq!(given[0], ("a".to_owned(), at("$.pages").unwrap_or_default()));
+        assert_eq!(given[0], ("b".to_owned(), at("$.text").unwrap_or_default()));
+        assert_eq!(given[1], ("a".to_owned(), at("$.pages").unwrap_or_default()));
         assert_eq!(
             at("$.pages[0]"),
             key(1).inputs(&json!({"x": "first page"})).first().map(|(_, it)| *it)

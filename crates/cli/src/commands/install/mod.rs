@@ -2,6 +2,7 @@
 
 mod acquired;
 mod agreed;
+mod allowed;
 mod collision;
 mod estimate;
 pub(super) mod inputs;
@@ -11,6 +12,7 @@ mod place;
 mod shown;
 mod similar;
 mod tried;
+mod values;
 
 use clap::Args;
 use install::acquire::Reach;
@@ -19,9 +21,10 @@ use manifest::dialect::Dialect;
 use manifest::model::Package;
 use serde_json::json;
 
+pub(crate) use self::allowed::check_allowed;
 pub(crate) use self::estimate::words as estimate_words;
 pub(crate) use self::lent::Lent;
-pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail, check_allowed};
+pub(crate) use self::place::{Agreement, Installed, Installing, OnSmokeFail};
 pub(crate) use self::shown::{ShowArgs, show};
 pub(crate) use self::similar::Similar;
 pub(crate) use self::tried::has_server;

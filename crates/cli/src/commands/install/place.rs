@@ -7,15 +7,17 @@ use install::record::{Agreed, How};
 use install::{
     Beside, Card, Contents, Piece, Pinned, Put, PutError, Ready, Sha256, StageError, Wanted, stage,
 };
-use manifest::model::{Package, Trust};
+use manifest::model::Package;
 use policy::Policy;
-use vault::{Change, FileVault, Secret};
+use vault::{Change, Secret};
 
 use super::acquired::Acquisition;
 use super::agreed::Cards;
+use super::allowed::{check_allowed, check_locked};
 use super::lent::{self, Lent};
 use super::shown::{card, trust};
 use super::similar::{self, Similar};
+use super::values::{differ, places};
 use super::{collision, estimate, inputs, onboarding, tried};
 use crate::ask::Ask;
 use crate::card::drawn;
@@ -26,7 +28,7 @@ use crate::fetch::Fetched;
 use crate::home::{Home, VAULT};
 use crate::installed;
 use crate::printer::{Printer, line};
-use crate::{login_words, owner, revoking, shell};
+use crate::{owner, revoking, shell};
 
 /// How packages are installed.
 pub(crate) struct Installing<'i> {
@@ -82,10 +84,10 @@ pub(crate) enum OnSmokeFail {
 #[derive(Debug)]
 pub(crate) struct Prepared {
     pub(crate) card: Card,
-    package: Package,
+    pub(super) package: Package,
     /// Nothing where it is there already.
     ready: Option<Ready>,
-    values: inputs::Values,
+    pub(super) values: inputs::Values,
     /// The version that was there when it was looked at.
     before: Option<String>,
     /// Whether it counted as revoked then.
@@ -211,17 +213,7 @@ impl Installing<'_> {
             similar::Known { contents: &contents, policy, registry: fetched.registry.as_ref() };
         similar::check(package, &known, (self.similar, agreed), ask)?;
         let how = self.consent(&mut card, agreed)?;
-        let asks = !package.inputs.is_empty() || !self.settings.is_empty();
-        let vault = if asks { Some(owner::vault(home, ask)?) } else { None };
-        let values = match &vault {
-            Some(vault) => {
-                let token = login_words::given_secret(package, vault, home);
-                let (typed, secrets, token) = (self.settings, self.secrets, token.as_deref());
-                let given = inputs::Known { typed, secrets, token };
-                inputs::collect(package, given, vault, ask, printer)?
-            }
-            None => Vec::new(),
-        };
+        let (vault, values) = self.values(package)?;
         let secret = inputs::revoking(package, self.revoke_with, ask, printer)?;
         let wanted = Wanted {
             parcel: &fetched.parcel,
@@ -394,38 +386,6 @@ impl Installing<'_> {
         })
     }
 
-    /// Keeps what was given for packages that are there already.
-    fn keep<'p>(&self, there: impl Iterator<Item = &'p Prepared> + Clone) -> Result<(), Failure> {
-        if let Some(secret) = self.revoke_with {
-            for one in there.clone() {
-                self.revoke_with(secret, &one.card.id)?;
-            }
-        }
-        let given = places(there)?;
-        if given.is_empty() {
-            return Ok(());
-        }
-        let vault = owner::vault(self.home, self.ask)?;
-        for (place, value) in &given {
-            vault.set(place, value).map_err(|error| owner::vault_failure(&error))?;
-        }
-        Ok(())
-    }
-
-    /// Writes down which secret revokes a package that is there already.
-    fn revoke_with(&self, secret: &str, id: &str) -> Result<(), Failure> {
-        let at = installed::home(self.home);
-        let mut changing = at.lock()?;
-        let Some(pinned) = changing.contents().lock.get(id).cloned() else { return Ok(()) };
-        let key = pinned.key().map_err(|error| Failure::invalid(line(&error.to_string())))?;
-        let mut record = at.record(&key, &pinned.folder())?;
-        if record.beside.secret.as_deref() != Some(secret) {
-            record.beside.secret = Some(secret.to_owned());
-            changing.amend(record)?;
-        }
-        Ok(())
-    }
-
     /// A server of which another surface was approved before: what is new is shown, and the owner asked.
     fn agree_to_surface(
         &self,
@@ -541,85 +501,12 @@ fn is_off(id: &str, home: &Home) -> Result<bool, Failure> {
     Ok(contents.listed().iter().any(|one| one.id == id && !one.enabled))
 }
 
-/// Refuses what is not what a lock says.
-fn check_locked(ready: &Ready, locked: &Pinned, package: &Package) -> Result<(), Failure> {
-    let found = &ready.record.pinned;
-    if (&found.version, &found.kind) != (&locked.version, &locked.kind)
-        || (locked.surface.is_none() && found.actions != locked.actions)
-    {
-        let message = format!(
-            "`{}` {} is not what the lock says of it: that is {} with {}",
-            line(&found.id),
-            line(&found.version),
-            line(&locked.version),
-            crate::commands::count(locked.actions.len(), "action")
-        );
-        return Err(Failure::invalid(message)
-            .hint("`haft lock` writes a lockfile; it is not written by hand"));
-    }
-    let differs = if found.package != locked.package {
-        Some(("its files", found.package, locked.package))
-    } else if found.manifest != locked.manifest {
-        Some(("its manifest", found.manifest, locked.manifest))
-    } else {
-        match (found.surface, locked.surface) {
-            (Some(found), Some(locked)) if found != locked => {
-                Some(("what its server offers", found, locked))
-            }
-            (None, Some(_)) if !package.requires_oauth => {
-                let message = format!(
-                    "the server of `{}` was not asked what it offers, and the lock says what that has to be",
-                    line(&locked.id)
-                );
-                return Err(Failure::new(Exit::Unavailable, message));
-            }
-            _ => None,
-        }
-    };
-    let Some((what, found, wanted)) = differs else { return Ok(()) };
-    let message = format!(
-        "{what} of `{}` {} differ from the lock: sha256:{} was locked, sha256:{} is there",
-        line(&locked.id),
-        line(&locked.version),
-        wanted.0,
-        found.0
-    );
-    Err(Failure::invalid(message))
-}
-
 fn other_bytes(id: &str) -> Failure {
     let message = format!(
         "this version of `{}` is installed with other bytes, and a version never changes",
         line(id)
     );
     Failure::new(Exit::Conflict, message).hint("give it another version, or `haft remove` it first")
-}
-
-/// Whether any value is another one than is kept.
-fn differ(prepared: &Prepared, vault: Option<&FileVault>) -> Result<bool, Failure> {
-    let Some(vault) = vault else { return Ok(false) };
-    for (place, value) in places([prepared])? {
-        let kept = vault.get(&place).map_err(|error| owner::vault_failure(&error))?;
-        if kept.is_none_or(|kept| kept.expose() != value.expose()) {
-            return Ok(true);
-        }
-    }
-    Ok(false)
-}
-
-/// Where the values are kept that were given.
-fn places<'p>(
-    prepared: impl IntoIterator<Item = &'p Prepared>,
-) -> Result<Vec<(vault::Place, Secret)>, Failure> {
-    let mut all = Vec::new();
-    for Prepared { package, values, .. } in prepared {
-        for (name, value) in values {
-            let place = host::secrets::place(package, name);
-            let place = place.map_err(|error| Failure::invalid(error.to_string()))?;
-            all.push((place, value.clone()));
-        }
-    }
-    Ok(all)
 }
 
 /// The facts that matter, in a few words.
@@ -635,44 +522,6 @@ fn facts(card: &Card, actions: Option<usize>) -> String {
     });
     facts.push(format!("trust: {}", card.trust));
     facts.join(", ")
-}
-
-/// Refuses what the policy does not let in, whoever agrees to it.
-pub(crate) fn check_allowed(
-    package: &Package,
-    trust: Trust,
-    agreed: Agreement,
-    policy: &Policy,
-) -> Result<(), Failure> {
-    let id = package.canonical_id();
-    let rules = policy.of(&id, &package.id);
-    if rules.is_some_and(|rules| rules.locked) {
-        let message = format!("your policy locks `{}` to what the baseline says of it", line(&id));
-        return Err(Failure::new(Exit::Denied, message));
-    }
-    match rules.and_then(|rules| rules.allow) {
-        Some(true) => return Ok(()),
-        Some(false) => {
-            let message = format!("your policy refuses `{}`", line(&id));
-            return Err(Failure::new(Exit::Denied, message));
-        }
-        None => {}
-    }
-    let is_asked = matches!(agreed, Agreement::Asked | Agreement::Before(How::Asked));
-    if policy.trust.allow.contains(&trust) || (trust == Trust::Community && is_asked) {
-        return Ok(());
-    }
-    let failure =
-        Failure::new(Exit::Denied, format!("trust_level not allowed by policy: {}", trust.name()));
-    Err(match trust {
-        Trust::Community => failure
-            .hint("without --yes you are shown its card, and may accept it")
-            .hint("`allow = [\"local\", \"verified\", \"community\"]` below `[trust]` in policy.toml lets such packages in"),
-        _ => failure.hint(format!(
-            "`allow = true` below `[package.\"{}\"]` in policy.toml lets this one in",
-            line(&id)
-        )),
-    })
 }
 
 fn unstaged(error: &StageError) -> Failure {
