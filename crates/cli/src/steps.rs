@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use host::chain::link;
+use host::surface::Surface;
 use host::{CallError, Kind, Tool};
+use manifest::model::Action;
 use serde_json::Value;
 
 use crate::exit::{Exit, Failure};
@@ -80,15 +82,21 @@ pub(crate) fn find(
             return Err(CallError::new(Kind::BadChain, message));
         }
     };
-    if tool.package.actions.is_empty()
-        && let Some(surface) = &tool.surface
-    {
-        // A server's own tools are those that were approved.
-        let runtime = owner::runtime().map_err(|failure| told(failure, id))?;
-        let read = host::actions_of(surface, Instant::now() + READING);
-        tool.package.actions = runtime.block_on(read)?;
+    // A server's own tools are those that were approved.
+    if let Some(surface) = tool.surface.as_ref().filter(|_| tool.package.actions.is_empty()) {
+        tool.package.actions = approved(surface, id)?;
     }
     Ok(tool)
+}
+
+/// The actions that were approved of a server. Whoever asks may be within a runtime already, so this is done beside it.
+fn approved(surface: &Surface, id: &str) -> Result<Vec<Action>, CallError> {
+    let read = || {
+        let runtime = owner::runtime().map_err(|failure| told(failure, id))?;
+        runtime.block_on(host::actions_of(surface, Instant::now() + READING))
+    };
+    let gone = || CallError::new(Kind::Unavailable, "what was approved of it could not be read");
+    std::thread::scope(|scope| scope.spawn(read).join().unwrap_or_else(|_| Err(gone())))
 }
 
 /// Why a tool is not found, as a chain that calls it tells it.

@@ -132,6 +132,24 @@ pub struct Call {
     pub called_off: CancellationToken,
 }
 
+impl Call {
+    /// A call of another action that comes from where this one does, for as long as this one is not called off. Nobody
+    /// watches it, and no ticket is for it.
+    pub(crate) fn of_step(&self, action: &str, input: String) -> Self {
+        Self {
+            action: action.to_owned(),
+            input,
+            surface: self.surface.clone(),
+            approver: self.approver.clone(),
+            ticket: None,
+            folder: self.folder.clone(),
+            within: None,
+            progress: None,
+            called_off: self.called_off.clone(),
+        }
+    }
+}
+
 /// Asks the owner about a call. Each face that has the owner before it brings its own.
 pub trait Approver: fmt::Debug + Send + Sync {
     /// What the owner says, `None` where nobody can be asked, or why their word does not count. It may take as

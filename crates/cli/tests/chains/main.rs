@@ -9,6 +9,7 @@ mod approving;
 mod calling;
 mod comparing;
 mod killed;
+mod served;
 mod shown;
 mod suggesting;
 

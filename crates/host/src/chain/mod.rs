@@ -2,7 +2,7 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`link`] | the tools behind the steps, found and bounded before anything runs |
+//! | [`link`](mod@link) | the tools behind the steps, found and bounded before anything runs |
 //! | `cache` | answers of pure steps, kept by what they were made of |
 //! | `order` | which step may begin when |
 //! | `trace` | what links the records of one chain |

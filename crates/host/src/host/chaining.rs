@@ -288,23 +288,12 @@ impl Following<'_> {
         let below = format!("{}/", trace.step);
         let is_of_it = |one: &&AskedStep| one.step == trace.step || one.step.starts_with(&below);
         let shown: Vec<_> = agreed.iter().filter(is_of_it).cloned().collect();
-        let owner = call.approver.clone();
-        let approver = if shown.is_empty() {
-            owner
-        } else {
-            Some(Arc::new(Shown { steps: shown, owner }) as Arc<dyn Approver>)
-        };
-        Call {
-            action: target.action.clone(),
-            input: input.to_string(),
-            surface: call.surface.clone(),
-            approver,
-            ticket: None,
-            folder: call.folder.clone(),
-            within: None,
-            progress: None,
-            called_off: off.clone(),
+        let mut step = call.of_step(&target.action, input.to_string());
+        step.called_off = off.clone();
+        if !shown.is_empty() {
+            step.approver = Some(Arc::new(Shown { steps: shown, owner: step.approver.take() }));
         }
+        step
     }
 
     /// Takes from a call that was made what is told with the chain.
@@ -397,7 +386,8 @@ impl Shown {
     fn covers(&self, matter: &Matter) -> bool {
         let is_it = |one: &AskedStep| one.package == matter.package && one.action == matter.action;
         // A chain among the steps is asked about for the sake of its own.
-        let is_shown = self.steps.iter().any(is_it) || matter.question.why == Why::Steps;
+        let is_for_steps = matter.question.why == Why::Steps && !matter.steps.is_empty();
+        let is_shown = self.steps.iter().any(is_it) || is_for_steps;
         is_shown && matter.steps.iter().all(|step| self.steps.contains(step))
     }
 }
@@ -452,6 +442,7 @@ mod tests {
         assert_eq!(says(&inner("a/b", "y")), Some(Said::Once));
         assert_eq!(says(&inner("a/c", "y")), None);
         assert_eq!(says(&inner("a/b", "z")), None);
+        assert_eq!(says(&matter("c", Why::Steps, Vec::new())), None);
     }
 
     #[test]

@@ -7,6 +7,7 @@ use std::pin::Pin;
 use policy::{Arguments, Decision, Policy, Question, Verdict, Why};
 use serde_json::{Value, json};
 
+use super::planning::Case;
 use super::{Host, Prepared, check_verdict};
 use crate::call::{AskedStep, Call, Tool};
 use crate::chain::trace::joined;
@@ -94,13 +95,7 @@ impl Host {
     /// What would be decided of one step. Only what keeps anybody from deciding is an error.
     async fn sight(&self, target: &Target, call: &Call) -> Result<Sight, CallError> {
         let tool = &*target.tool;
-        let call = Call {
-            action: target.action.clone(),
-            input: String::new(),
-            ticket: None,
-            progress: None,
-            ..call.clone()
-        };
+        let call = call.of_step(&target.action, String::new());
         let Some(action) = target.action() else {
             let message = format!("unknown tool: {}", target.action);
             return Ok(Sight::Refused(CallError::new(Kind::Unknown, message)));
@@ -121,6 +116,14 @@ impl Host {
             .and_then(|()| endpoint::check(&tool.package, implementation, &decision.allowance));
         let refused = match refused {
             Ok(()) => self.records.check_left(tool, &self.settings.policy).await,
+            refused => refused,
+        };
+        let case = Case { tool, call: &call, prepared: &prepared, known: &known };
+        let refused = match refused {
+            // Where no server is asked, nobody is told a secret.
+            Ok(()) if !tool.package.inputs.is_empty() && !self.web.is_offline() => {
+                self.check_declared(case, &decision).await
+            }
             refused => refused,
         };
         Ok(match (refused, decision.verdict) {

@@ -184,6 +184,25 @@ async fn what_a_step_needs_and_is_not_there_is_told_before_anything_runs() {
 }
 
 #[tokio::test]
+async fn a_secret_that_a_later_step_lacks_is_told_before_anything_runs() {
+    let mut tools = Tools::default();
+    tools.add_echo("a.echo").add_echo("a.mail");
+    tools.change("a.mail", |tool| {
+        tool.package.inputs.push(manifest::model::Input::secret("MAIL_KEY"));
+    });
+    let chain = tools.chain(&json!([
+        {"step": "one", "tool": "a.echo"}, {"step": "two", "tool": "a.mail"},
+    ]));
+    let home = home();
+    let host = host_in(home.path(), "").await;
+    let refused = error(&host, &chain.tool, json!({})).await;
+    assert_eq!(refused.kind, Kind::MissingInput, "{refused}");
+    let words = "the step `two` (`a.mail`) failed: Missing required secret: MAIL_KEY";
+    assert_eq!(refused.message, words);
+    assert!(logged(home.path()).iter().all(|one| one.step.is_empty()));
+}
+
+#[tokio::test]
 async fn a_step_has_a_time_of_its_own_and_the_chain_the_rest() {
     let mut tools = Tools::default();
     tools.add("a.slow", "import time\ndef run(given):\n    time.sleep(15)\n");
