@@ -26,6 +26,8 @@ pub mod compare;
 pub mod effort;
 pub mod fault;
 pub mod mining;
+#[cfg(test)]
+mod random;
 pub mod rank;
 pub mod recording;
 pub mod regression;

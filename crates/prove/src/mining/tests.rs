@@ -1,25 +1,5 @@
 use super::*;
-
-/// Numbers that are the same every time.
-struct Random(u64);
-
-impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, most: usize) -> usize {
-        usize::try_from(self.next() % most as u64).unwrap_or(0)
-    }
-
-    fn chance(&mut self, of: usize) -> bool {
-        self.below(of) == 0
-    }
-}
+use crate::random::Random;
 
 fn tool(name: &str) -> Tool {
     Tool { package: format!("mcpkg:{name}"), action: name.to_owned() }
@@ -64,7 +44,7 @@ impl Day {
                 &[("$.out", out), ("$.other", other)],
             );
             value = out;
-            if self.random.chance(3) {
+            if self.random.below(3) == 0 {
                 noise(self);
             }
         }
@@ -224,7 +204,7 @@ fn of_planted_errands_nine_in_ten_are_found_and_nine_in_ten_of_what_is_found_wer
                         &[("value", a), ("region", setting)],
                         &[("$.out", b), ("$.other", c)],
                     );
-                    if day.random.chance(8) {
+                    if day.random.below(8) == 0 {
                         let inputs = [("value", c), ("region", setting)];
                         let out = day.fresh();
                         day.call(&format!("tool{to}"), &inputs, &[("$.out", out)]);

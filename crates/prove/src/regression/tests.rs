@@ -4,19 +4,9 @@ use ledger::state::latency::bucket_of;
 use ledger::state::recent::KEPT;
 
 use super::*;
-
-/// Numbers that are the same every time.
-struct Random(u64);
+use crate::random::Random;
 
 impl Random {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut mixed = self.0;
-        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
     fn part(&mut self) -> f64 {
         (number(self.next() >> 11) + 0.5) / number(1 << 53)
     }
