@@ -42,7 +42,7 @@ fn a_draft_is_a_valid_chain_with_a_test_of_what_its_steps_are_tested_with() {
     ];
     let tested = json!({"text": "  some   text "});
     let called = [called(&clean, Some(&tested)), called(&stats, None)];
-    let draft = Draft::of(&suggestion(steps), &called, "local.clean-stats");
+    let draft = Draft::of(&suggestion(steps), &called, "local.chain.clean-stats");
     let (report, packages) =
         read(draft.manifest.to_string().as_bytes(), &Options::default()).unwrap();
     assert!(report.findings.is_empty(), "{:?}", report.findings);

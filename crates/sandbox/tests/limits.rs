@@ -40,7 +40,9 @@ fn a_fork_bomb_stays_small_and_others_go_on() {
         }
         let exit = bomb.wait().exit;
         assert!(matches!(exit, Exit::Deadline | Exit::Processes), "{exit}");
-        assert!((2..=41).contains(&most), "{most} processes");
+        // Whoever is ended for having too many may be so before anybody looks.
+        let least = if matches!(exit, Exit::Processes) { 0 } else { 2 };
+        assert!((least..=41).contains(&most), "{most} processes");
         assert!(below(number(&bomb)).is_empty());
     });
 }

@@ -40,7 +40,8 @@ fn what_is_called_again_and_again_is_found_written_tested_and_called() {
     let tested = desk.done(&["test", "./found", "--json"]).json();
     assert_eq!((&tested["total"], &tested["passed"]), (&json!(1), &json!(1)), "{tested}");
     desk.done(&["install", "./found", "--yes", "-q"]);
-    let counted = desk.done(&["call", "local.clean-stats", r#"{"text":"  one   two "}"#]).json();
+    let counted =
+        desk.done(&["call", "local.chain.clean-stats", r#"{"text":"  one   two "}"#]).json();
     assert_eq!(counted["words"], 2);
     desk.done(&["chain", "suggest", "--forget"]);
     assert_eq!(suggestions(&desk)["suggestions"], json!([]));

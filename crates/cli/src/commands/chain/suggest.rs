@@ -33,7 +33,7 @@ pub(super) struct SuggestArgs {
     /// The new folder that it is written into
     #[arg(long, short, value_name = "FOLDER", requires = "number")]
     output: Option<PathBuf>,
-    /// Its id [default: local. and the names of its steps]
+    /// Its id [default: local.chain. and the names of its steps]
     #[arg(long, value_name = "ID", requires = "number")]
     id: Option<String>,
     /// How often a sequence must have been seen
@@ -223,7 +223,7 @@ fn tested(tool: &Tool, action: &Action) -> Option<Value> {
 fn default_id(called: &[Called<'_>]) -> String {
     let last = |id: &str| id.rsplit(['.', '/', ':']).next().unwrap_or(id).to_lowercase();
     let names: Vec<_> = called.iter().map(|one| last(&one.package.id)).collect();
-    format!("local.{}", names.join("-"))
+    format!("local.chain.{}", names.join("-"))
 }
 
 /// Refuses an id that makes no package.
