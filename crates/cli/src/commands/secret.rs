@@ -272,7 +272,7 @@ fn known(named: &Meant<'_>, home: &Home) -> Result<(Seen, Declared), Failure> {
             Seen::of(&records.state, home, &runtime)?,
             Declared::of(&named.package, &records.state, &runtime),
         ),
-        None => (Seen::default(), Declared::default()),
+        None => (Seen::at(home, &runtime)?, Declared::default()),
     })
 }
 
