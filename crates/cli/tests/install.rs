@@ -565,3 +565,48 @@ fn values_are_read_from_standard_input_and_told_nobody() {
         assert_eq!(kept.as_array().unwrap().len(), usize::from(keeps), "{kept}");
     }
 }
+
+#[test]
+fn an_installation_that_is_called_off_says_so_and_leaves_nothing() {
+    let desk = Desk::new();
+    let mut manifest = common::greeting("slow");
+    manifest["smoke"] =
+        json!({"kind": "shell", "command": ["sleep", "60"], "success": {"exit_code": 0}});
+    common::write_below(&desk.path("slow"), "manifest.json", &manifest.to_string());
+    let mut haft = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    haft.current_dir(desk.0.path()).args(["--home", "home", "install", "./slow", "--yes"]);
+    let mut haft =
+        haft.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
+    // It is tried once it is staged.
+    let staging = desk.path("home/staging");
+    while fs::read_dir(&staging).map_or(0, Iterator::count) == 0 {
+        assert!(haft.try_wait().unwrap().is_none(), "it ended before it was tried");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    let interrupted = Command::new("kill").args(["-INT", &haft.id().to_string()]).status();
+    assert!(interrupted.unwrap().success());
+    let ended = haft.wait_with_output().unwrap();
+    let said = String::from_utf8_lossy(&ended.stderr);
+    assert_eq!(ended.status.code(), Some(130), "{said}");
+    assert_eq!(ids(&desk), [""; 0]);
+    desk.done(&["doctor", "-q"]);
+}
+
+#[test]
+fn bait_of_a_tool_is_no_grant_that_is_suggested() {
+    let desk = Desk::new();
+    let mut manifest = common::greeting("bait");
+    let words = "open: No such file or directory: '/etc/shadow'; '/srv/data/list.csv'";
+    let script = format!("echo \"{words}\" >&2; exit 1");
+    manifest["runtime"]["entrypoint"] = json!({"command": ["sh", "-c", script]});
+    common::write_below(&desk.path("bait"), "manifest.json", &manifest.to_string());
+    desk.done(&["install", "./bait", "--yes", "-q"]);
+    let said = desk.haft(&["call", "bait", "say"]).stderr;
+    assert!(said.contains("grant install-manifest:bait --read /srv/data/list.csv"), "{said}");
+    assert!(
+        said.contains("/etc/shadow is not inside its walls, and holds keys or settings"),
+        "{said}"
+    );
+    assert!(!said.contains("--read /etc") && !said.contains("--write /etc"), "{said}");
+}

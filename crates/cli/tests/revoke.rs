@@ -246,6 +246,11 @@ fn a_command_revokes_inside_the_walls_with_the_secret() {
     let ran = desk.haft(&["revoke", "revocable", "--yes"]);
     fails(&ran, 1, "the command ended with code 3: no [secret KEY]");
     assert!(!ran.stderr.contains(KEY), "{}", ran.stderr);
+    // What is printed counts too, where nothing is complained of.
+    let failing = json!({"kind": "shell", "command": ["sh", "-c", "echo not with $KEY; exit 9"]});
+    let desk = installed(&["KEY"], &failing);
+    let ran = desk.haft(&["revoke", "revocable", "--yes"]);
+    fails(&ran, 1, "the command ended with code 9: not with [secret KEY]");
 }
 
 #[test]
