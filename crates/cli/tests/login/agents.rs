@@ -1,13 +1,13 @@
 //! Agents that want to know who is asking: by their challenge, at the known places, by their card.
 
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
 use crate::common::{Ran, repository};
 use crate::desk::{Desk, browse};
+use crate::program::Program;
 use crate::provider::{Provider, fails};
 
 const ID: &str = "capability:acme.agent";
@@ -203,47 +203,29 @@ fn a_key_that_an_agent_does_not_take_is_no_reason_to_sign_in() {
 }
 
 /// An agent made of the protocol's own library, whose card says where to sign in; until this is dropped.
-struct Library {
-    agent: Child,
-    host: String,
-}
-
-impl Drop for Library {
-    fn drop(&mut self) {
-        let _ended_already = self.agent.kill();
-        let _ended_already = self.agent.wait();
-    }
-}
-
-impl Library {
-    fn new(release: &str, provider: &Provider) -> Self {
-        let installed = std::env::var_os("HAFT_A2A_PEERS")
-            .map_or_else(|| repository().join("target/tools/a2a"), PathBuf::from);
-        let library = installed.join(release);
-        assert!(library.is_dir(), "run `./test` once: nothing is at `{}`", library.display());
-        let mut agent = Command::new("python3")
+fn library(release: &str, provider: &Provider) -> Program {
+    let installed = std::env::var_os("HAFT_A2A_PEERS")
+        .map_or_else(|| repository().join("target/tools/a2a"), PathBuf::from);
+    let library = installed.join(release);
+    assert!(library.is_dir(), "run `./test` once: nothing is at `{}`", library.display());
+    Program::start(
+        Command::new("python3")
             .arg(repository().join("crates/host/tests/a2a/agent.py"))
             .args(["oauth", &format!("http://{}", provider.host())])
             .env("PYTHONPATH", library)
             .env("PYTHONDONTWRITEBYTECODE", "1")
             .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let mut port = String::new();
-        BufReader::new(agent.stdout.take().unwrap()).read_line(&mut port).unwrap();
-        Self { agent, host: format!("127.0.0.1:{}", port.trim()) }
-    }
+            .stderr(Stdio::null()),
+    )
 }
 
 #[test]
 fn the_cards_of_the_protocols_own_library_say_where_to_sign_in() {
     for release in ["1", "0.3"] {
         let provider = Provider::new(&json!({}));
-        let library = Library::new(release, &provider);
+        let library = library(release, &provider);
         let desk = provider.desk();
-        let path = agent_at(&desk, &library.host, "rpc", &json!({"requires_oauth": false}));
+        let path = agent_at(&desk, &library.host(), "rpc", &json!({"requires_oauth": false}));
         let command = format!("`haft login --from {path}` signs in");
         fails(&call(&desk, &path, "hi"), 4, &["the agent wants you to sign in", &command]);
         // The card names the authorization server, and only the owner lets it be reached.

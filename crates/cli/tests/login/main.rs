@@ -9,6 +9,7 @@ mod common;
 mod desk;
 mod device;
 mod peers;
+mod program;
 mod provider;
 mod refusals;
 mod scopes;

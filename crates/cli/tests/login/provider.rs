@@ -1,41 +1,24 @@
 //! A server and where people sign in for it, in one, with a package that names scopes.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::common::{Ran, repository};
 use crate::desk::{Desk, browse};
+use crate::program::Program;
 
 /// A server and where people sign in for it, until this is dropped.
-pub(crate) struct Provider {
-    server: Child,
-    port: u16,
-}
-
-impl Drop for Provider {
-    fn drop(&mut self) {
-        let _ended_already = self.server.kill();
-        let _ended_already = self.server.wait();
-    }
-}
+pub(crate) struct Provider(Program);
 
 impl Provider {
     pub(crate) fn new(setup: &Value) -> Self {
-        let mut server = Command::new("python3")
-            .arg(repository().join("crates/cli/tests/login/provider.py"))
-            .arg(setup.to_string())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut said = String::new();
-        BufReader::new(server.stdout.take().unwrap()).read_line(&mut said).unwrap();
-        Self { server, port: said.trim().parse().unwrap() }
+        let program = repository().join("crates/cli/tests/login/provider.py");
+        Self(Program::start(Command::new("python3").arg(program).arg(setup.to_string())))
     }
 
     pub(crate) fn host(&self) -> String {
-        format!("127.0.0.1:{}", self.port)
+        self.0.host()
     }
 
     pub(crate) fn log(&self) -> Value {
