@@ -14,6 +14,7 @@
 //! | [`latency`], `decay`, [`recent`] | latencies in buckets; how much a call of long ago still counts; the last calls one by one |
 //! | [`metrics`], [`counting`] | how often, how fast, how well; calls counted, many at once |
 //! | [`flows`] | what went into calls and came out of them, as digests |
+//! | [`implementations`], [`machine`] | how each implementation fared; what programs said of themselves |
 //! | [`tested`], [`regressions`] | how tests went; what got worse |
 //! | [`approvals`] | tickets: one question, one answer, one use |
 //! | [`rules`] | answers that are remembered |
@@ -29,7 +30,9 @@ mod decay;
 mod error;
 pub mod flows;
 pub mod grants;
+pub mod implementations;
 pub mod latency;
+pub mod machine;
 pub mod metrics;
 mod packages;
 pub mod pins;

@@ -6,6 +6,7 @@ use ledger::State;
 use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
 use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope, Spent};
 use ledger::state::grants::{Grant, GrantKind};
+use ledger::state::machine::Said;
 use ledger::state::pins::PinKind;
 use ledger::state::rules::{Lasts, Rule};
 
@@ -284,5 +285,50 @@ fn a_pin_counts_until_it_is_replaced_or_forgotten() {
         assert_eq!((now.value.as_str(), now.pinned), ("second", at(2)));
         assert!(state.unpin(PinKind::Token, "server").await.unwrap());
         assert!(!state.unpin(PinKind::Token, "server").await.unwrap());
+    });
+}
+
+#[test]
+fn an_implementation_is_broken_until_it_works() {
+    with(async |state| {
+        let (package, version) = ("mcpkg:demo.two", "1.0.0");
+        for (implementation, failure, ms) in
+            [("node", "", 40), ("node", "", 60), ("python", "", 10), ("python", "tool_failed", 0)]
+        {
+            let mut call = called(package, failure, Duration::from_millis(ms), at(0));
+            call.series.version = version.into();
+            call.series.implementation = implementation.into();
+            state.count_calls(&[call]).await.unwrap();
+        }
+        let node = (package, version, "node");
+        state.note_broken(node, ("it printed no JSON", false), at(1)).await.unwrap();
+        state.note_broken(node, ("it could not be started", true), at(2)).await.unwrap();
+        state.note_broken((package, "2.0.0", "node"), ("other", true), at(2)).await.unwrap();
+        let pasts = state.pasts(package, version, at(2)).await.unwrap();
+        assert_eq!(pasts.keys().collect::<Vec<_>>(), ["node", "python"]);
+        assert_eq!(pasts["node"].mean_ms.map(f64::round), Some(50.0));
+        assert_eq!((pasts["node"].success, pasts["python"].success), (Some(1.0), Some(0.5)));
+        let broken = pasts["node"].broken.as_ref().unwrap();
+        assert_eq!((broken.times, broken.is_sure, broken.at), (2, true, at(2)));
+        assert_eq!(broken.why, "it could not be started");
+        assert_eq!(pasts["python"].broken, None);
+        state.note_whole(node).await.unwrap();
+        assert_eq!(state.pasts(package, version, at(3)).await.unwrap()["node"].broken, None);
+        assert!(state.pasts(package, "2.0.0", at(3)).await.unwrap()["node"].broken.is_some());
+    });
+}
+
+#[test]
+fn what_a_program_said_is_kept_and_the_oldest_of_too_much_is_forgotten() {
+    with(async |state| {
+        let said =
+            |number: i64| Said { stamp: "s".into(), said: number.to_string(), at: at(number) };
+        for number in 0..201 {
+            state.note_said(&format!("program {number}"), &said(number)).await.unwrap();
+        }
+        assert_eq!(state.said("program 0").await.unwrap(), None);
+        assert_eq!(state.said("program 1").await.unwrap(), Some(said(1)));
+        state.note_said("program 1", &said(7)).await.unwrap();
+        assert_eq!(state.said("program 1").await.unwrap(), Some(said(7)));
     });
 }
