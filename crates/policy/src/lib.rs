@@ -10,6 +10,7 @@
 //! - [`approval`]: questions to the owner, and answers that are remembered
 //! - [`decision`]: allowed, to be asked, or denied, with reasons and walls
 //! - [`decide`](mod@decide): the decision itself
+//! - [`rank`]: how good a tool is, by the weights of the owner
 //!
 //! Nothing here touches the disk, the network, the clock or the environment.
 
@@ -19,6 +20,7 @@ pub mod decide;
 pub mod decision;
 pub mod grants;
 pub mod policy;
+pub mod rank;
 
 pub use approval::{Answer, Memory, Question, Remembered, Surface, Why};
 pub use arguments::{Arguments, Pattern, digest_of};

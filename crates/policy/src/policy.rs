@@ -401,6 +401,8 @@ pub struct PackageRules {
     pub budget: Budget,
     /// What one call of it costs, in cents. No dialect says, so the owner does.
     pub cents_per_call: u64,
+    /// The implementation that makes its calls, and no other.
+    pub implementation: Option<String>,
     /// What becomes of it when it reaches for what it was not given.
     pub on_violation: Option<OnViolation>,
     /// The rule for all of its actions.

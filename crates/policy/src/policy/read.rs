@@ -351,6 +351,10 @@ impl<'t> Reader<'t> {
         rules.memory = table.take("memory").and_then(|node| self.memory(&node));
         let cents = table.take("cents_per_call");
         put(&mut rules.cents_per_call, cents.and_then(|node| self.document.number(&node, COUNT)));
+        let implementation = table.take("implementation");
+        rules.implementation = implementation
+            .and_then(|node| self.document.text(&node, "the id of an implementation"))
+            .map(str::to_owned);
         rules.approval = table.take("approval").and_then(|node| self.rule(&node));
         rules.on_violation = table.take("on_violation").and_then(|node| self.on_violation(&node));
         self.within(table.take("budget"), |reader, table| reader.budget(table, &mut rules.budget));
