@@ -232,6 +232,7 @@ fn write_action(package: &Package, action: &Action, index: usize, draft: &mut Dr
         action.side_effects.map(super::super::model::SideEffects::name),
         "what it changes: none, read, write or destructive",
     );
+    draft.put_some(&at("idempotent"), action.idempotent.filter(|is| *is));
 }
 
 fn invocation(package: &Package, action: &Action) -> Option<Value> {

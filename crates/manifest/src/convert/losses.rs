@@ -116,6 +116,8 @@ pub fn carries(target: Dialect, concept: Concept) -> bool {
                 | C::Output
                 | C::Auth
                 | C::AuthHints
+                | C::SideEffects
+                | C::Idempotent
                 | C::Tests
                 | C::Publisher
                 | C::License

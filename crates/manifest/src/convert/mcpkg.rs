@@ -8,7 +8,7 @@ use crate::concept::Weight;
 use crate::dialect::Dialect;
 use crate::dialect::mcpkg::join_command;
 use crate::json::Pointer;
-use crate::model::{Action, AuthKind, Entry, Implementation, Json, Package};
+use crate::model::{Action, AuthKind, Entry, Implementation, Json, Package, SideEffects};
 use crate::shape::patterns;
 
 pub(super) fn write(package: &Package, draft: &mut Draft) {
@@ -48,6 +48,9 @@ pub(super) fn write(package: &Package, draft: &mut Draft) {
         "a JSON Schema of the answer",
     );
     write_auth(package, draft);
+    let effects = action.and_then(|action| action.side_effects);
+    draft.put_some("/sideEffects", effects.map(SideEffects::name));
+    draft.put_some("/idempotent", action.and_then(|action| action.idempotent).filter(|is| *is));
     if !package.tests.is_empty() {
         draft.put("/tests", package.tests.clone());
     }

@@ -7,7 +7,7 @@ use crate::dialect::lowering::{blank, json, millis, text, texts};
 use crate::json::Node;
 use crate::model::{
     Acquire, Action, Auth, AuthKind, Chain, Entry, Implementation, Input, Invocation, Json,
-    OutputFormat, Package, Person, Step,
+    OutputFormat, Package, Person, SideEffects, Step,
 };
 
 /// Lowers a document that has passed its checks.
@@ -101,6 +101,8 @@ fn action(document: &Node<'_>, source: &str, id: String, package: &Package) -> A
         output_format: Some(OutputFormat::Json),
         output: json(document, "output_schema", source),
         timeout_ms: package.timeout_ms,
+        side_effects: document.text_at("sideEffects").and_then(SideEffects::named),
+        idempotent: document.get("idempotent").and_then(Node::as_bool),
         ..Action::new(id, invocation)
     }
 }

@@ -70,6 +70,14 @@ fn document(version: Version) -> Shape {
             ]),
         )
         .is(Concept::Auth),
+        may(
+            "sideEffects",
+            "What a call changes (ours).",
+            word(&["none", "read", "write", "destructive"]),
+        )
+        .is(Concept::SideEffects),
+        may("idempotent", "Whether calling twice is calling once (ours).", Shape::Flag)
+            .is(Concept::Idempotent),
         may("tests", "Paths of test files in the package.", list(text())).is(Concept::Tests),
         may("examples", "Paths of example files in the package.", list(text()))
             .is(Concept::Examples),
