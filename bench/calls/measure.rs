@@ -180,6 +180,7 @@ fn call_of(tool: &Tool) -> Call {
         within: None,
         folder: "/".into(),
         progress: None,
+        implementation: None,
         called_off: host::CancellationToken::new(),
     }
 }

@@ -169,6 +169,7 @@ fn call_of(tool: &Tool, input: &Value) -> Call {
         within: None,
         folder: "/".into(),
         progress: None,
+        implementation: None,
         called_off: host::CancellationToken::new(),
     }
 }

@@ -128,6 +128,8 @@ pub struct Call {
     pub within: Option<Duration>,
     /// Who is told how far it is, where the tool says so.
     pub progress: Option<Arc<dyn Progress>>,
+    /// The implementation that the owner wants it made by, and no other.
+    pub implementation: Option<String>,
     /// With it the caller calls it off.
     pub called_off: CancellationToken,
 }
@@ -145,6 +147,7 @@ impl Call {
             folder: self.folder.clone(),
             within: None,
             progress: None,
+            implementation: None,
             called_off: self.called_off.clone(),
         }
     }

@@ -2,6 +2,7 @@
 
 mod asking;
 mod chaining;
+mod choosing;
 mod errand;
 mod foreseeing;
 mod killing;
@@ -14,7 +15,7 @@ mod signing;
 mod trying;
 
 use std::collections::HashMap;
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
@@ -22,10 +23,11 @@ use std::time::{Duration, Instant};
 use ledger::audit;
 use manifest::dialect::Dialect;
 use manifest::model::{Action, Implementation};
-use policy::{Consent, Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
-use sandbox::{Launcher, runtime};
+use policy::{Answer, Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
+use sandbox::Launcher;
 use vault::FileVault;
 
+pub use self::choosing::{Fallen, Way, ways};
 pub use self::listing::Discovered;
 use self::places::check_unmoved;
 use self::readying::{Noted, Ready};
@@ -35,7 +37,6 @@ use crate::blocked::Blocked;
 use crate::call::{Call, Output, Tool};
 use crate::chain::cache::{Cache, Key};
 use crate::chain::trace::Trace;
-use crate::choose::{self, CHAIN, Machine, PLATFORM};
 use crate::confine::{self, Forbidden};
 use crate::consider::Considered;
 use crate::endpoint;
@@ -199,22 +200,35 @@ impl Host {
         self.make(tool, call, warmth, None).await
     }
 
-    /// The same, of a call that may be a step of a chain.
-    async fn make(&self, tool: &Tool, call: &Call, warmth: Warmth, around: Option<&Trace>) -> Made {
+    /// Makes a call by one implementation; it may be a step of a chain.
+    async fn make_by(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        warmth: Warmth,
+        around: Option<&Trace>,
+        by: Result<&Implementation, CallError>,
+        answer: &mut Option<Answer>,
+    ) -> Made {
         let began = Instant::now();
+        let (record, answer_before) = (Self::record_of(tool, call), answer.take());
         let mut noted =
-            Noted { record: Self::record_of(tool, call), waited: Duration::ZERO, begun: None };
+            Noted { record, waited: Duration::ZERO, begun: None, answer: answer_before };
         let traced = Trace::of_call(tool, around);
         let trace = traced.as_ref().ok().and_then(Option::as_ref);
         if let Some(trace) = trace {
             noted.record.trace.clone_from(&trace.id);
             noted.record.step.clone_from(&trace.step);
         }
-        let ready = match &traced {
-            Ok(_) => Box::pin(self.ready(tool, call, warmth, trace, &mut noted)).await,
-            Err(error) => Err(error.clone()),
+        let ready = match (&traced, by) {
+            (Ok(_), Ok(by)) => {
+                Box::pin(self.ready(tool, call, by, warmth, trace, &mut noted)).await
+            }
+            (Ok(_), Err(error)) => Err(error),
+            (Err(error), _) => Err(error.clone()),
         };
-        let Noted { mut record, waited, begun } = noted;
+        let Noted { mut record, waited, begun, answer: given } = noted;
+        *answer = given;
         let begun = begun.map_or_else(OnceLock::new, OnceLock::from);
         let mut unseen = Vec::new();
         let mut answered = match ready {
@@ -266,24 +280,13 @@ impl Host {
         }
         let took = began.elapsed().saturating_sub(waited);
         let ending = answered.ending(took);
-        // How fast an answer is found says nothing of the tool.
-        let counted = match &answered.output {
-            _ if answered.is_cached => CountAs::Beside,
-            // What a chain passes on is written down in it already, and a test is nobody's habit.
-            Ok(output)
-                if self.settings.policy.chains.flows
-                    && around.is_none()
-                    && call.surface != policy::Surface::Test =>
-            {
-                let passed = (call.input.as_str(), output);
-                CountAs::Call(took, self.records.flow(tool, &record, passed, began.elapsed()).await)
-            }
-            _ => CountAs::Call(took, None),
-        };
+        let lasted = (took, began.elapsed());
+        let counted = self.count_as((tool, call), &record, &answered, around, lasted).await;
         let Ran { output: reply, mut blocked, attempts, is_walled, steps, .. } = answered;
         let wanted = grantable(&blocked, tool);
         let begun = begun.into_inner();
-        let ran_in_walls = is_walled && begun.is_some();
+        let has_begun = begun.is_some();
+        let ran_in_walls = is_walled && has_begun;
         let mut unwritten = steps.unwritten;
         unwritten
             .extend(self.records.finish(begun, &record, &ending, tool, &wanted, counted).await);
@@ -292,7 +295,44 @@ impl Host {
         let violation = Violation::of(reached, call, tool, &self.settings.policy);
         blocked.extend(steps.blocked);
         let step_violations = steps.violations;
-        Made { reply, took, attempts, level, blocked, violation, step_violations, unwritten }
+        Made {
+            reply,
+            took,
+            attempts,
+            level,
+            blocked,
+            violation,
+            step_violations,
+            unwritten,
+            implementation: record.implementation,
+            fallen: Vec::new(),
+            has_begun,
+        }
+    }
+
+    /// As what a call is counted that ended: how long the tool took, and how long all of it.
+    async fn count_as(
+        &self,
+        (tool, call): (&Tool, &Call),
+        record: &audit::Call,
+        answered: &Ran,
+        around: Option<&Trace>,
+        (took, lasted): (Duration, Duration),
+    ) -> CountAs {
+        match &answered.output {
+            // How fast an answer is found says nothing of the tool.
+            _ if answered.is_cached => CountAs::Beside,
+            // What a chain passes on is written down in it already, and a test is nobody's habit.
+            Ok(output)
+                if self.settings.policy.chains.flows
+                    && around.is_none()
+                    && call.surface != policy::Surface::Test =>
+            {
+                let passed = (call.input.as_str(), output);
+                CountAs::Call(took, self.records.flow(tool, record, passed, lasted).await)
+            }
+            _ => CountAs::Call(took, None),
+        }
     }
 
     /// What a pure step answered before.
@@ -379,30 +419,14 @@ impl Host {
         granted.insert(package.to_owned(), grants.clone());
     }
 
-    fn prepare<'t>(&self, tool: &'t Tool, call: &Call) -> Result<Prepared<'t>, CallError> {
-        let action = tool.action(&call.action).ok_or_else(|| {
-            let names: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
-            CallError::new(Kind::Unknown, format!("unknown tool: {}", call.action))
-                .with("actions", names)
-        })?;
-        let implementation = self.implementation(tool, action)?;
+    fn prepare<'t>(
+        tool: &'t Tool,
+        call: &Call,
+        implementation: &'t Implementation,
+    ) -> Result<Prepared<'t>, CallError> {
+        let action = action_of(tool, call)?;
         let input = input::read(&call.input, action, tool.package.dialect)?;
         Ok(Prepared { action, implementation, input })
-    }
-
-    fn implementation<'t>(
-        &self,
-        tool: &'t Tool,
-        action: &Action,
-    ) -> Result<&'t Implementation, CallError> {
-        if tool.package.chain.is_some() {
-            return tool.linked().map(|_| &*CHAIN);
-        }
-        let search = tool.brought.before(&self.settings.search_path);
-        let has_program = |name: &OsStr| runtime::is_there(name, &search, &tool.root);
-        let brought = matches!(tool.consent, Consent::ByCard { .. }).then_some(&tool.brought);
-        let machine = Machine { platform: PLATFORM, has_program: &has_program, brought };
-        choose::implementation(&tool.package, action, &machine)
     }
 
     fn decide(
@@ -481,6 +505,21 @@ pub struct Made {
     pub step_violations: Vec<(Arc<Tool>, Violation)>,
     /// What could not be written down.
     pub unwritten: Vec<String>,
+    /// The implementation that ran last; empty where none was chosen.
+    pub implementation: String,
+    /// Those that were tried before it.
+    pub fallen: Vec<Fallen>,
+    /// Whether anything of the tool may have run.
+    has_begun: bool,
+}
+
+/// The action that a call names.
+fn action_of<'t>(tool: &'t Tool, call: &Call) -> Result<&'t Action, CallError> {
+    tool.action(&call.action).ok_or_else(|| {
+        let names: Vec<_> = tool.package.actions.iter().map(|one| one.name.clone()).collect();
+        CallError::new(Kind::Unknown, format!("unknown tool: {}", call.action))
+            .with("actions", names)
+    })
 }
 
 /// What a grant would give it, of what it was kept from.

@@ -74,7 +74,7 @@ pub use confine::denied;
 pub use endpoint::endpoints;
 pub use eras::InHome;
 pub use error::{CallError, Kind};
-pub use host::{Discovered, Host, Made, Settings};
+pub use host::{Discovered, Fallen, Host, Made, Settings, Way, ways};
 pub use kill::Killed;
 pub use plan::Plan;
 pub use records::Records;

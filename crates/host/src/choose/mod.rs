@@ -1,26 +1,31 @@
-//! Which implementation of a tool runs here, and why the others do not.
+//! Which implementation of a tool runs here, in which order they are tried, and why the others do not.
+//!
+//! An implementation is for this platform, its runtime is here in a version that does, and so is all else that it requires; of
+//! those that run here the one that was measured to do best comes first. See [`Choice`].
 
-use std::ffi::OsStr;
+mod machine;
+mod needs;
+mod order;
+
+use std::borrow::Cow;
 use std::sync::LazyLock;
 
+use ledger::state::implementations::Past;
 use manifest::dialect::Dialect;
 use manifest::model::{Acquire, Action, Entry, Implementation, Package};
+use policy::Consent;
+use sandbox::Launcher;
 
+use self::machine::Machine;
+use self::needs::{Language, Needs, Runtime, RuntimeKind};
 use crate::brought::Brought;
+use crate::call::Tool;
 use crate::error::{CallError, Kind};
-
-/// What this machine has.
-pub(crate) struct Machine<'m> {
-    /// Its platform, as packages name it.
-    pub(crate) platform: &'m str,
-    /// Whether a program of that name can be found.
-    pub(crate) has_program: &'m dyn Fn(&OsStr) -> bool,
-    /// What was acquired for the tool, where it is installed.
-    pub(crate) brought: Option<&'m Brought>,
-}
+use crate::host::Settings;
+use crate::records::{Records, broken, now};
 
 /// This machine's platform, as packages name it; empty where they have no name for it.
-pub(crate) const PLATFORM: &str = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
+const PLATFORM: &str = if cfg!(all(target_os = "linux", target_arch = "x86_64")) {
     "linux-x64"
 } else if cfg!(all(target_os = "linux", target_arch = "aarch64")) {
     "linux-arm64"
@@ -36,7 +41,7 @@ pub(crate) const PLATFORM: &str = if cfg!(all(target_os = "linux", target_arch =
 
 /// How a chain is run: by its steps. It says nothing of its time, which is that of its steps, so the owner's own bound
 /// for whatever takes longest holds.
-pub(crate) static CHAIN: LazyLock<Implementation> = LazyLock::new(|| Implementation {
+static CHAIN: LazyLock<Implementation> = LazyLock::new(|| Implementation {
     id: "chain".to_owned(),
     language: None,
     runtime: None,
@@ -46,31 +51,314 @@ pub(crate) static CHAIN: LazyLock<Implementation> = LazyLock::new(|| Implementat
     requirements: None,
 });
 
-/// Chooses the first implementation that runs here.
-pub(crate) fn implementation<'p>(
-    package: &'p Package,
+/// All that an action can be run by.
+#[derive(Debug)]
+pub(crate) struct Choice<'t> {
+    /// Those that run here, in the order in which they are tried; there is at least one.
+    pub(crate) prospects: Vec<Prospect<'t>>,
+    /// The others: their ids, and why they do not.
+    pub(crate) others: Vec<(&'t str, String)>,
+}
+
+/// An implementation that runs here.
+#[derive(Debug)]
+pub(crate) struct Prospect<'t> {
+    pub(crate) implementation: Cow<'t, Implementation>,
+    /// What it requires and nobody here can look at.
+    pub(crate) unknown: Vec<String>,
+    /// How it fared; nothing where it is the only one.
+    pub(crate) past: Past,
+}
+
+impl<'t> Prospect<'t> {
+    fn new(implementation: Cow<'t, Implementation>, unknown: Vec<String>) -> Self {
+        Self { implementation, unknown, past: Past::default() }
+    }
+}
+
+/// Whether an implementation runs here.
+enum Fit<'t> {
+    Runs(Prospect<'t>),
+    /// It could be started, and lacks what it requires.
+    Lacks(Cow<'t, Implementation>, Vec<String>),
+    /// It cannot be started.
+    Cannot(String),
+}
+
+/// Where implementations are looked at.
+pub(crate) struct Choosing<'c> {
+    pub(crate) settings: &'c Settings,
+    pub(crate) launcher: &'c Launcher,
+    pub(crate) records: &'c Records,
+}
+
+impl Choosing<'_> {
+    /// What runs an action. Where the owner names one, it is that, as long as it can be started.
+    pub(crate) async fn choose<'t>(
+        &self,
+        tool: &'t Tool,
+        action: &Action,
+        named: Option<&str>,
+    ) -> Result<Choice<'t>, CallError> {
+        let package = &tool.package;
+        // What the owner names for a call goes before what their policy names.
+        let rules = self.settings.policy.of(&package.canonical_id(), &package.id);
+        let named = named.or_else(|| rules?.implementation.as_deref());
+        if package.chain.is_some() {
+            tool.linked()?;
+            if let Some(named) = named {
+                return Err(unknown(named, Vec::new(), &package.id));
+            }
+            let prospects = vec![Prospect::new(Cow::Borrowed(&*CHAIN), Vec::new())];
+            return Ok(Choice { prospects, others: Vec::new() });
+        }
+        let all: Vec<_> = of_action(package, action).collect();
+        if let Some(named) = named
+            && all.iter().all(|one| one.id != named)
+        {
+            return Err(unknown(named, all.iter().map(|one| &*one.id).collect(), &package.id));
+        }
+        let machine = Machine {
+            tool,
+            launcher: self.launcher,
+            records: self.records,
+            search: tool.brought.before(&self.settings.search_path),
+        };
+        let (mut prospects, mut others, mut only_lacks) = (Vec::new(), Vec::new(), false);
+        for one in all {
+            match machine.fit(one).await {
+                Fit::Lacks(forced, unmet) if named == Some(&*one.id) => {
+                    prospects.push(Prospect::new(forced, unmet));
+                }
+                Fit::Runs(prospect) => prospects.push(prospect),
+                Fit::Lacks(_, unmet) => {
+                    only_lacks = true;
+                    others.push((&*one.id, unmet.join("; ")));
+                }
+                Fit::Cannot(why) => others.push((&*one.id, why)),
+            }
+        }
+        if let Some(named) = named {
+            prospects.retain(|one| one.implementation.id == named);
+            others.retain(|(id, _)| *id == named);
+        }
+        if prospects.is_empty() {
+            let error = nothing(&others, &package.id);
+            return Err(if only_lacks { error.with("lacking", true) } else { error });
+        }
+        if prospects.len() > 1 {
+            let (id, version) = (package.canonical_id(), package.semver());
+            let pasts = self.records.state.pasts(&id, &version, now()).await;
+            let mut pasts = pasts.map_err(|error| broken(&error))?;
+            for one in &mut prospects {
+                one.past = pasts.remove(&one.implementation.id).unwrap_or_default();
+            }
+            order::sort(&mut prospects, &self.settings.policy.rank.weights, now());
+        }
+        Ok(Choice { prospects, others })
+    }
+}
+
+/// The implementations of an action: where each action has its own, that one.
+fn of_action<'t>(
+    package: &'t Package,
     action: &Action,
-    machine: &Machine<'_>,
-) -> Result<&'p Implementation, CallError> {
-    let mut not_chosen = Vec::new();
-    for one in &package.implementations {
-        let has_own = matches!(package.dialect, Dialect::Agentcli | Dialect::Skill);
-        if has_own && one.id != action.name {
-            continue;
-        }
+) -> impl Iterator<Item = &'t Implementation> {
+    let own = matches!(package.dialect, Dialect::Agentcli | Dialect::Skill);
+    let name = own.then(|| action.name.clone());
+    package
+        .implementations
+        .iter()
+        .filter(move |one| name.as_ref().is_none_or(|name| one.id == *name))
+}
+
+fn unknown(named: &str, ids: Vec<&str>, package: &str) -> CallError {
+    let message = format!("`{package}` has no implementation `{named}`");
+    CallError::new(Kind::BadInput, message).with("implementations", ids)
+}
+
+fn nothing(others: &[(&str, String)], package: &str) -> CallError {
+    let reasons: Vec<_> = others.iter().map(|(id, reason)| format!("`{id}` {reason}")).collect();
+    let message = match reasons.as_slice() {
+        [] => format!("`{package}` does not say how it is run"),
+        reasons => format!("nothing of `{package}` runs here: {}", reasons.join("; ")),
+    };
+    CallError::new(Kind::Unavailable, message).with("implementations", reasons)
+}
+
+impl Machine<'_> {
+    /// Whether an implementation runs here.
+    async fn fit<'t>(&self, one: &'t Implementation) -> Fit<'t> {
+        let package = &self.tool.package;
         if is_in_an_image(package, one) {
-            return Ok(one);
+            return Fit::Runs(Prospect::new(Cow::Borrowed(one), Vec::new()));
         }
-        match why_not_yet(package, one, machine).or_else(|| why_not(package, one, machine)) {
-            None => return Ok(one),
-            Some(reason) => not_chosen.push(format!("`{}` {reason}", one.id)),
+        let brought =
+            matches!(self.tool.consent, Consent::ByCard { .. }).then_some(&self.tool.brought);
+        let cannot = why_not_yet(package, one, brought).or_else(|| why_not_at_all(one));
+        if let Some(why) = cannot {
+            return Fit::Cannot(why);
+        }
+        // Only there an author says more of what is needed.
+        let needs = match package.dialect {
+            Dialect::Mcpkg | Dialect::Mcpb => Needs::of(one),
+            _ => Needs::default(),
+        };
+        let program = match &one.entry {
+            Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => {
+                let started = brought.map(|one| one.started(argv, &package.acquire));
+                started.as_ref().unwrap_or(argv).first().cloned()
+            }
+            Entry::NodeModule { .. } => Some("node".to_owned()),
+            Entry::PythonCallable { .. } => Some("python3".to_owned()),
+            _ => None,
+        };
+        // A path is looked at when it is started, from the folder it is meant in, and a template when it is filled in.
+        let program = program.filter(|program| !program.contains('/') && !program.contains("${"));
+        let mut lacking = Vec::new();
+        if !one.platforms.is_empty() && !one.platforms.iter().any(|name| name == PLATFORM) {
+            lacking.push(format!("is for {}, this is {PLATFORM}", one.platforms.join(", ")));
+        }
+        let started = match &program {
+            Some(program) => match self.program(program, &needs.runtimes).await {
+                Ok(started) => Some(started),
+                Err(Missed::Program) => {
+                    return Fit::Cannot(format!("needs `{program}`, which is not here"));
+                }
+                Err(Missed::Version(started, why)) => {
+                    lacking.push(why);
+                    Some(started)
+                }
+            },
+            None => None,
+        };
+        let unknown = self.lacks(one, &needs, started.as_deref(), &mut lacking).await;
+        let implementation = match (&program, started) {
+            (Some(program), Some(started)) if *program != started => {
+                Cow::Owned(starting(one, &started))
+            }
+            _ => Cow::Borrowed(one),
+        };
+        if lacking.is_empty() {
+            Fit::Runs(Prospect::new(implementation, unknown))
+        } else {
+            Fit::Lacks(implementation, lacking)
         }
     }
-    let message = match not_chosen.as_slice() {
-        [] => format!("`{}` does not say how it is run", package.id),
-        reasons => format!("nothing of `{}` runs here: {}", package.id, reasons.join("; ")),
-    };
-    Err(CallError::new(Kind::Unavailable, message).with("implementations", not_chosen))
+
+    /// The program that stands for one which a manifest names: itself, or another of the same runtime, where that is
+    /// not here or in no version that does.
+    async fn program(&self, named: &str, runtimes: &[Runtime]) -> Result<String, Missed> {
+        let kind = RuntimeKind::of_program(named);
+        let mut programs = vec![named.to_owned()];
+        let own: Vec<_> = runtimes.iter().filter(|one| Some(&one.kind) == kind.as_ref()).collect();
+        for one in kind.iter().flat_map(RuntimeKind::programs) {
+            if !programs.contains(&one) {
+                programs.push(one);
+            }
+        }
+        if kind == Some(RuntimeKind::Python) {
+            // A system may have several beside each other.
+            let minor =
+                own.iter().flat_map(|one| &one.versions.comparators).find_map(|one| one.minor);
+            programs.extend(minor.map(|minor| format!("python3.{minor}")));
+        }
+        programs.retain(|one| self.has(one));
+        let mut missed = None;
+        for program in programs {
+            match self.unmet(&own, &program).await {
+                None => return Ok(program),
+                Some(why) => missed = missed.or(Some(Missed::Version(program, why))),
+            }
+        }
+        Err(missed.unwrap_or(Missed::Program))
+    }
+
+    /// Which of these runtimes a program is not, in words. What does not say its version is taken at its name.
+    async fn unmet(&self, runtimes: &[&Runtime], program: &str) -> Option<String> {
+        for Runtime { kind, versions } in runtimes.iter().copied() {
+            if versions.comparators.is_empty() {
+                continue;
+            }
+            let found = self.versions(kind, program).await;
+            if !found.is_empty() && !found.iter().any(|one| versions.matches(one)) {
+                let found: Vec<_> = found.iter().map(ToString::to_string).collect();
+                let (name, found) = (kind.name(), found.join(", "));
+                return Some(format!("needs {name} {versions}, and `{program}` is {found}"));
+            }
+        }
+        None
+    }
+
+    /// Adds what an implementation lacks beside the program that it starts; what nobody can look at comes back.
+    async fn lacks(
+        &self,
+        one: &Implementation,
+        needs: &Needs,
+        started: Option<&str>,
+        lacking: &mut Vec<String>,
+    ) -> Vec<String> {
+        let mut unknown = needs.unknown.clone();
+        let own = started.and_then(RuntimeKind::of_program);
+        for other in needs.runtimes.iter().filter(|one| Some(&one.kind) != own.as_ref()) {
+            let programs = other.kind.programs();
+            match programs.iter().find(|program| self.has(program)) {
+                None => lacking.push(format!("needs `{}`, which is not here", programs[0])),
+                Some(program) => lacking.extend(self.unmet(&[other], program).await),
+            }
+        }
+        for command in needs.commands.iter().filter(|command| !self.has(command)) {
+            lacking.push(format!("needs `{command}`, which is not here"));
+        }
+        let missed = match Language::of_implementation(one) {
+            _ if needs.packages.is_empty() => Some(Vec::new()),
+            Some(Language::Node) => Some(self.lacking_in_node(&needs.packages)),
+            Some(Language::Python) => {
+                let python = started.filter(|_| own == Some(RuntimeKind::Python));
+                self.lacking_in_python(python.unwrap_or("python3"), &needs.packages).await
+            }
+            None => None,
+        };
+        match missed {
+            Some(missed) => lacking.extend(missed.into_iter().map(|one| format!("needs {one}"))),
+            None => unknown.push("packages".to_owned()),
+        }
+        if needs.gpu && !Self::has_gpu() {
+            lacking.push("needs a graphics card, which is not here".to_owned());
+        }
+        for (wanted, found, unit) in [
+            (needs.memory, Self::memory(), "MiB of memory"),
+            (needs.cores, Self::cores(), "processors"),
+        ] {
+            match (wanted, found) {
+                (Some(wanted), Some(found)) if found < wanted => {
+                    lacking.push(format!("needs {wanted} {unit}, this machine has {found}"));
+                }
+                (Some(_), None) => unknown.push(unit.to_owned()),
+                _ => {}
+            }
+        }
+        unknown
+    }
+}
+
+/// Why no program does.
+enum Missed {
+    /// There is none of that name.
+    Program,
+    /// There is one, in a version that does not.
+    Version(String, String),
+}
+
+/// The same implementation with another program.
+fn starting(one: &Implementation, program: &str) -> Implementation {
+    let mut one = one.clone();
+    if let Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } = &mut one.entry
+        && let Some(first) = argv.first_mut()
+    {
+        program.clone_into(first);
+    }
+    one
 }
 
 /// Whether what is started lies in an image, so that nothing of this machine is needed for it.
@@ -85,11 +373,15 @@ pub(crate) fn is_in_an_image(package: &Package, one: &Implementation) -> bool {
 
 /// Why an implementation cannot run before it is installed. What a server.json lists is fetched from elsewhere, and
 /// only whoever installs it is asked for the values that it leaves open.
-fn why_not_yet(package: &Package, one: &Implementation, machine: &Machine<'_>) -> Option<String> {
+fn why_not_yet(
+    package: &Package,
+    one: &Implementation,
+    brought: Option<&Brought>,
+) -> Option<String> {
     if package.dialect != Dialect::ServerJson {
         return None;
     }
-    if machine.brought.is_some() {
+    if brought.is_some() {
         // How the first is had is how the server is had.
         let is_first = package.implementations.first().is_some_and(|first| first.id == one.id);
         let is_other = matches!(one.entry, Entry::McpStdio { .. }) && !is_first;
@@ -108,23 +400,11 @@ fn why_not_yet(package: &Package, one: &Implementation, machine: &Machine<'_>) -
     }
 }
 
-/// Why an implementation does not run here.
-fn why_not(package: &Package, one: &Implementation, machine: &Machine<'_>) -> Option<String> {
-    if !one.platforms.is_empty() && !one.platforms.iter().any(|name| name == machine.platform) {
-        return Some(format!("is for {}, this is {}", one.platforms.join(", "), machine.platform));
-    }
-    let program = match &one.entry {
-        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => {
-            let started = machine.brought.map(|one| one.started(argv, &package.acquire));
-            started.as_ref().unwrap_or(argv).first().cloned()
-        }
-        Entry::NodeModule { .. } => Some("node".to_owned()),
-        Entry::PythonCallable { .. } => Some("python3".to_owned()),
-        Entry::Undeclared => return Some("does not say how it is run".to_owned()),
+/// Why an implementation runs on no machine like this.
+fn why_not_at_all(one: &Implementation) -> Option<String> {
+    match (&one.entry, Needs::of(one).elsewhere) {
+        (Entry::Undeclared, _) => Some("does not say how it is run".to_owned()),
+        (entry, Some(place)) if entry.is_process() => Some(format!("runs {place}")),
         _ => None,
-    };
-    // A path is looked at when it is started, from the folder it is meant in, and a template when it is filled in.
-    let program = program.filter(|program| !program.contains('/') && !program.contains("${"))?;
-    (!(machine.has_program)(OsStr::new(&program)))
-        .then(|| format!("needs `{program}`, which is not here"))
+    }
 }

@@ -273,6 +273,7 @@ pub(super) fn beside(tool: &Tool, name: &str, called_off: &CancellationToken) ->
         folder: tool.root.clone(),
         within: None,
         progress: None,
+        implementation: None,
         called_off: called_off.clone(),
     }
 }

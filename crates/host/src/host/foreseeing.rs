@@ -100,10 +100,11 @@ impl Host {
             let message = format!("unknown tool: {}", target.action);
             return Ok(Sight::Refused(CallError::new(Kind::Unknown, message)));
         };
-        let implementation = match self.implementation(tool, action) {
-            Ok(implementation) => implementation,
+        let choice = match self.choose(tool, &call).await {
+            Ok(choice) => choice,
             Err(error) => return Ok(Sight::Refused(error)),
         };
+        let implementation = choice.first();
         let known = self.known(tool, &call).await?;
         let arguments = Arguments::new(json!({}));
         let input = Input { verbatim: String::new(), arguments };

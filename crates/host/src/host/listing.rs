@@ -1,5 +1,6 @@
 //! What a tool says of itself only when it runs: the actions of an MCP server, and where it is.
 
+use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
 use egress::Rules;
@@ -100,7 +101,7 @@ impl Host {
     ) -> Result<Discovered, CallError> {
         let known = self.known(tool, listing).await?;
         let (implementation, plan) = self.plan_of_listing(tool, listing, &known).await?;
-        endpoint::check(&tool.package, implementation, &plan.decision.allowance)?;
+        endpoint::check(&tool.package, &implementation, &plan.decision.allowance)?;
         self.check_offline(&plan)?;
         let plan = prepare_image(plan, &listing.called_off).await?;
         record.decision = audit::Decision::Allowed;
@@ -166,9 +167,9 @@ impl Host {
     pub async fn reach(&self, tool: &Tool) -> Result<Rules, CallError> {
         let listing = listing(tool);
         let known = self.known_as_signed_in(tool, &listing).await?;
-        let (action, implementation) = self.listed(tool, &known)?;
+        let (action, implementation) = self.listed(tool, &known).await?;
         let (_, decision) =
-            self.decide_listing(tool, &listing, &known, (&action, implementation))?;
+            self.decide_listing(tool, &listing, &known, (&action, &implementation))?;
         confine::rules(&decision.allowance)
     }
 
@@ -186,10 +187,10 @@ impl Host {
         tool: &'t Tool,
         listing: &Call,
         known: &Known,
-    ) -> Result<(&'t Implementation, Plan), CallError> {
-        let (action, implementation) = self.listed(tool, known)?;
+    ) -> Result<(Cow<'t, Implementation>, Plan), CallError> {
+        let (action, implementation) = self.listed(tool, known).await?;
         let (prepared, decision) =
-            self.decide_listing(tool, listing, known, (&action, implementation))?;
+            self.decide_listing(tool, listing, known, (&action, &implementation))?;
         let collector = self.collector(tool, known);
         let variables = collector.collect(&decision.allowance, &[]).await?.whole()?;
         let plan = plan::make(&self.asked(tool, listing, &prepared, decision, &variables))?;
@@ -197,14 +198,15 @@ impl Host {
     }
 
     /// What stands for the action of a tool that is asked for its actions, and how that is run.
-    fn listed<'t>(
+    async fn listed<'t>(
         &self,
         tool: &'t Tool,
         known: &Known,
-    ) -> Result<(Action, &'t Implementation), CallError> {
+    ) -> Result<(Action, Cow<'t, Implementation>), CallError> {
         self.check_place(tool, known)?;
         let action = assumed("tools/list");
-        let implementation = self.implementation(tool, &action)?;
+        let mut choice = self.choose_for(tool, &action, None).await?;
+        let implementation = choice.prospects.swap_remove(0).implementation;
         Ok(match &implementation.entry {
             // A registry may be asked which server has it.
             Entry::McpTool { tool_name, .. } => (assumed(tool_name), implementation),

@@ -27,7 +27,8 @@ impl Host {
     /// tool, so it may want more than this.
     pub async fn plan(&self, tool: &Tool, call: &Call) -> Result<Plan, CallError> {
         let known = self.known(tool, call).await?;
-        let prepared = self.prepare(tool, call)?;
+        let choice = self.choose(tool, call).await?;
+        let prepared = Self::prepare(tool, call, choice.first())?;
         let decision = self.decide(tool, call, &prepared, &known, &Considered::default());
         let budget = self.records.left(tool, &self.settings.policy).await?;
         let case = Case { tool, call, prepared: &prepared, known: &known };

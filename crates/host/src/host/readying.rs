@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use ledger::audit;
-use manifest::model::Action;
-use policy::{Decision, Surface, Verdict};
+use manifest::model::{Action, Implementation};
+use policy::{Answer, Decision, Surface, Verdict};
 use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asking};
@@ -29,16 +29,18 @@ impl Host {
         &self,
         tool: &Tool,
         call: &Call,
+        by: &Implementation,
         warmth: Warmth,
         trace: Option<&Trace>,
         noted: &mut Noted,
     ) -> Result<Ready, CallError> {
-        let Noted { record, waited, begun } = noted;
-        let prepared = self.prepare(tool, call)?;
+        let Noted { record, waited, begun, answer } = noted;
+        let prepared = Self::prepare(tool, call, by)?;
         record.action.clone_from(&prepared.action.name);
         record.implementation.clone_from(&prepared.implementation.id);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
         let mut known = self.known(tool, call).await?;
+        known.memory.answer.clone_from(answer);
         self.check_place(tool, &known)?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         check_verdict(&open, tool)?;
@@ -83,9 +85,10 @@ impl Host {
             let message = considered.message.as_deref();
             let asking = Asking { question: &question, message, steps: &steps };
             let began = Instant::now();
-            let answer = self.ask_owner(tool, call, &prepared, asking).await;
+            let said = self.ask_owner(tool, call, &prepared, asking).await;
             *waited = began.elapsed();
-            known.memory.answer = Some(answer?);
+            *answer = Some(said?);
+            known.memory.answer.clone_from(answer);
             decision = self.decide(tool, call, &prepared, &known, &considered);
             agreed = foreseeing::asked(&steps);
         }
@@ -187,6 +190,8 @@ pub(super) struct Noted {
     pub(super) waited: Duration,
     /// That it is in the log, from when anything of the tool may run.
     pub(super) begun: Option<audit::Begun>,
+    /// What the owner said to it.
+    pub(super) answer: Option<Answer>,
 }
 
 /// Has the image of a call unpacked, where it runs in one, as long as somebody waits for it.

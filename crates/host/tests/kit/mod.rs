@@ -149,17 +149,32 @@ pub async fn host_in(home: &Path, policy: &str) -> Host {
 
 /// A host with a home, a policy, and what is kept.
 pub fn host_of(home: &Path, policy: &str, vault: vault::FileVault, records: Arc<Records>) -> Host {
-    let launcher =
-        sandbox::Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap();
-    host::judge::set_program(env!("CARGO_BIN_EXE_host-launcher").into());
-    let settings = Settings {
+    Host::new(settings_of(home, policy), launcher(), Arc::new(vault), records)
+}
+
+fn settings_of(home: &Path, policy: &str) -> Settings {
+    Settings {
         policy: Policy::parse(policy).unwrap(),
         home: home.to_owned(),
         user_home: None,
         search_path: "/usr/local/bin:/usr/bin:/bin".into(),
         environment: Vec::new(),
-    };
-    Host::new(settings, launcher, Arc::new(vault), records)
+    }
+}
+
+fn launcher() -> sandbox::Launcher {
+    host::judge::set_program(env!("CARGO_BIN_EXE_host-launcher").into());
+    sandbox::Launcher::start(Path::new(env!("CARGO_BIN_EXE_host-launcher"))).unwrap()
+}
+
+/// A host that looks for programs in these folders.
+pub async fn host_searching(folders: &[&Path]) -> Host {
+    let home = home().keep();
+    let records = Records::open(&home).await.unwrap();
+    let vault = vault::FileVault::open(home.join("vault"), || None).unwrap();
+    let settings =
+        Settings { search_path: std::env::join_paths(folders).unwrap(), ..settings_of(&home, "") };
+    Host::new(settings, launcher(), Arc::new(vault), Arc::new(records))
 }
 
 pub async fn host() -> Host {
@@ -177,6 +192,7 @@ pub fn call_of(tool: &Tool, input: &Value) -> Call {
         within: None,
         folder: "/".into(),
         progress: None,
+        implementation: None,
         called_off: host::CancellationToken::new(),
     }
 }

@@ -216,6 +216,7 @@ impl Bench {
             within: None,
             folder: PathBuf::from("/"),
             progress,
+            implementation: None,
             called_off: host::CancellationToken::new(),
         };
         kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;

@@ -1,0 +1,306 @@
+//! Which implementation makes a call, and which one makes it when that breaks.
+//!
+//! A call is made a second time, by the next implementation, only where that is harmless: nothing of the first ran, or the
+//! action is said to change nothing or to do the same twice, or it is a test. Otherwise the one that broke is noted, and the
+//! next call goes to the next.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use ledger::state::implementations::Broken;
+use manifest::model::{Action, Entry, Implementation, SideEffects};
+use policy::Surface;
+use serde_json::{Value, json};
+
+use super::{Host, Made, Settings, action_of};
+use crate::call::{Call, Tool};
+use crate::chain::trace::Trace;
+use crate::choose::{Choice, Choosing, Prospect};
+use crate::error::{CallError, Kind};
+use crate::records::{Records, now};
+use crate::run::worker::Warmth;
+use sandbox::Launcher;
+
+/// An implementation that was tried for a call, and broke.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Fallen {
+    /// Its id.
+    pub implementation: String,
+    /// How it broke.
+    pub why: String,
+}
+
+/// A way to make a call, as it is told.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Way {
+    /// The id of the implementation.
+    pub implementation: String,
+    /// In which place it is tried, from 0; none where it does not run here.
+    pub place: Option<usize>,
+    /// Why it does not, or what keeps it from an earlier place.
+    pub why: Option<String>,
+    /// What was measured of it, where enough was: milliseconds, the part that went well, and its score of 100.
+    pub measured: Option<(f64, f64, u8)>,
+}
+
+impl Way {
+    /// For people.
+    pub fn words(&self) -> String {
+        let place = match self.place {
+            Some(0) => "chosen",
+            Some(_) => "runs here too",
+            None => "not here",
+        };
+        let measured = self.measured.map(|(ms, success, score)| {
+            format!("{ms:.1} ms, {:.0} % went well, {score} of 100", success * 100.0)
+        });
+        let told: Vec<_> = [measured, self.why.clone()].into_iter().flatten().collect();
+        if told.is_empty() { place.to_owned() } else { format!("{place}: {}", told.join("; ")) }
+    }
+
+    /// For programs.
+    pub fn to_value(&self) -> Value {
+        let measured = self.measured.map(|(ms, success, score)| {
+            json!({ "meanMs": ms, "successRate": success, "score": f64::from(score) / 100.0 })
+        });
+        json!({
+            "id": self.implementation,
+            "chosen": self.place == Some(0),
+            "runs": self.place.is_some(),
+            "why": self.why,
+            "measured": measured,
+        })
+    }
+}
+
+impl Host {
+    /// What may make a call, in the order in which it is tried.
+    pub(super) async fn choose<'t>(
+        &self,
+        tool: &'t Tool,
+        call: &Call,
+    ) -> Result<Choice<'t>, CallError> {
+        self.choose_for(tool, action_of(tool, call)?, call.implementation.as_deref()).await
+    }
+
+    /// The same of an action.
+    pub(super) async fn choose_for<'t>(
+        &self,
+        tool: &'t Tool,
+        action: &Action,
+        named: Option<&str>,
+    ) -> Result<Choice<'t>, CallError> {
+        let Self { settings, launcher, records, .. } = self;
+        Box::pin(Choosing { settings, launcher, records }.choose(tool, action, named)).await
+    }
+
+    /// All that could run the only action of a package, or the first one, with why each is chosen or is not.
+    pub async fn ways(&self, tool: &Tool) -> Result<Vec<Way>, CallError> {
+        ways(&self.settings, &self.launcher, &self.records, tool).await
+    }
+
+    /// Makes a call that may be a step of a chain: by the first implementation, and by the next where that one breaks and
+    /// nothing speaks against a second try.
+    pub(super) async fn make(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        warmth: Warmth,
+        around: Option<&Trace>,
+    ) -> Made {
+        let (began, mut answer) = (Instant::now(), None);
+        let choice = match self.choose(tool, call).await {
+            Ok(choice) => choice,
+            Err(error) => {
+                let made = self.make_by(tool, call, warmth, around, Err(error), &mut answer);
+                return Box::pin(made).await;
+            }
+        };
+        let (mut fallen, mut call) = (Vec::new(), Cow::Borrowed(call));
+        let mut prospects = choice.prospects.iter().peekable();
+        loop {
+            let prospect = prospects.next().expect("whoever has a next one goes on");
+            let by = &*prospect.implementation;
+            let made = self.make_by(tool, &call, warmth, around, Ok(by), &mut answer);
+            let made = Made { fallen: fallen.clone(), ..Box::pin(made).await };
+            let breakage =
+                made.reply.as_ref().err().and_then(|error| Breakage::of(error, made.has_begun));
+            if choice.prospects.len() > 1 {
+                self.note_health(tool, prospect, &made, breakage.as_ref()).await;
+            }
+            let Some(breakage) = breakage.filter(|one| one.may_be_tried_again(tool, &call, by))
+            else {
+                return made;
+            };
+            let is_late = call.within.is_some_and(|within| began.elapsed() >= within);
+            if prospects.peek().is_none() || is_late || call.called_off.is_cancelled() {
+                return made;
+            }
+            fallen.push(Fallen { implementation: by.id.clone(), why: breakage.why });
+            if let Some(within) = call.within {
+                call.to_mut().within = Some(within.saturating_sub(began.elapsed()));
+            }
+        }
+    }
+
+    /// Notes that an implementation broke, or works again.
+    async fn note_health(
+        &self,
+        tool: &Tool,
+        prospect: &Prospect<'_>,
+        made: &Made,
+        breakage: Option<&Breakage>,
+    ) {
+        let (package, version) = (tool.package.canonical_id(), tool.package.semver());
+        let series = (&*package, &*version, &*prospect.implementation.id);
+        let state = &self.records.state;
+        // What cannot be noted costs a second try later, and no more.
+        let _ = match (breakage, &made.reply) {
+            (Some(breakage), _) if breakage.is_its_own => {
+                let told = (&*breakage.why, breakage.is_sure);
+                state.note_broken(series, told, now()).await
+            }
+            (None, Ok(_)) if prospect.past.broken.is_some() => state.note_whole(series).await,
+            _ => Ok(()),
+        };
+    }
+}
+
+/// All that could run the only action of a package, or the first one, with why each is chosen or is not, for somebody
+/// who calls nothing.
+pub async fn ways(
+    settings: &Settings,
+    launcher: &Launcher,
+    records: &Records,
+    tool: &Tool,
+) -> Result<Vec<Way>, CallError> {
+    let Some(action) = tool.package.actions.first() else { return Ok(Vec::new()) };
+    let choosing = Choosing { settings, launcher, records };
+    let choice = match choosing.choose(tool, action, None).await {
+        Ok(choice) => choice,
+        Err(error) => return not_here(tool, error),
+    };
+    let weights = &settings.policy.rank.weights;
+    let runs = choice.prospects.iter().enumerate().map(|(place, one)| Way {
+        implementation: one.implementation.id.clone(),
+        place: Some(place),
+        why: one.why(),
+        measured: one
+            .score(weights)
+            .and_then(|score| Some((one.past.mean_ms?, one.past.success?, score))),
+    });
+    let others = choice.others.iter().map(|(id, why)| Way {
+        implementation: (*id).to_owned(),
+        place: None,
+        why: Some(why.clone()),
+        measured: None,
+    });
+    Ok(runs.chain(others).collect())
+}
+
+/// The ways of a tool of which none runs here.
+fn not_here(tool: &Tool, error: CallError) -> Result<Vec<Way>, CallError> {
+    if error.kind != Kind::Unavailable || tool.package.chain.is_some() {
+        return Err(error);
+    }
+    let reasons = error.details["implementations"].as_array().cloned().unwrap_or_default();
+    let way = |reason: &Value| {
+        let (implementation, why) = reason.as_str()?.strip_prefix('`')?.split_once("` ")?;
+        let (implementation, why) = (implementation.to_owned(), Some(why.to_owned()));
+        Some(Way { implementation, place: None, why, measured: None })
+    };
+    Ok(reasons.iter().filter_map(way).collect())
+}
+
+impl Choice<'_> {
+    /// The one that comes first.
+    pub(super) fn first(&self) -> &Implementation {
+        &self.prospects[0].implementation
+    }
+}
+
+impl Prospect<'_> {
+    /// What keeps it from an earlier place.
+    fn why(&self) -> Option<String> {
+        let broken = self.broken(now()).map(|Broken { times, why, at, .. }| {
+            let often =
+                if *times == 1 { "once".to_owned() } else { format!("{times} times in a row") };
+            format!("it broke {often}, last at {at}: {why}")
+        });
+        let unknown = (!self.unknown.is_empty())
+            .then(|| format!("nobody here can tell whether it has {}", self.unknown.join(", ")));
+        broken.or(unknown)
+    }
+}
+
+/// That an implementation broke, and did not only say no.
+struct Breakage {
+    why: String,
+    /// Whether one time is enough to know.
+    is_sure: bool,
+    /// Whether it is the implementation that broke, and nothing around it.
+    is_its_own: bool,
+    /// Whether anything of it may have run.
+    has_run: bool,
+}
+
+impl Breakage {
+    fn of(error: &CallError, has_begun: bool) -> Option<Self> {
+        let details = &error.details;
+        let said = |name: &str| details.get(name).and_then(Value::as_str).unwrap_or_default();
+        let exit = details.get("exit").and_then(Value::as_i64);
+        let status = details.get("status").and_then(Value::as_u64);
+        let of_home =
+            ["unwritten", "damaged", "obstacle"].iter().any(|name| details.get(name).is_some());
+        let is_sure = match error.kind {
+            // Nobody is to blame who was never asked.
+            Kind::Unavailable if of_home => return None,
+            Kind::Unavailable => details.get("program").is_some(),
+            // Shells say so of a program that is not there or cannot be executed.
+            Kind::Failed if matches!(exit, Some(126 | 127)) => true,
+            Kind::Failed if exit.is_some() && is_unloaded(said("stderr")) => true,
+            Kind::Failed if exit.is_some() || details.get("code").is_some() => return None,
+            Kind::Failed if status.is_some_and(|status| status < 500) => return None,
+            // Something ended it, or its server failed.
+            Kind::Failed if details.get("stderr").is_some() || status.is_some() => false,
+            Kind::BadOutput | Kind::TooMuchOutput | Kind::TimedOut => false,
+            _ => return None,
+        };
+        Some(Self {
+            why: error.message.lines().next().unwrap_or_default().to_owned(),
+            is_sure,
+            is_its_own: has_begun || is_sure,
+            has_run: has_begun,
+        })
+    }
+
+    /// Whether the next implementation may make the same call.
+    fn may_be_tried_again(&self, tool: &Tool, call: &Call, by: &Implementation) -> bool {
+        let is_asking = matches!(&by.entry, Entry::Http { method: Some(method), .. }
+            if matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS"));
+        let is_harmless = |action: &Action| {
+            action.idempotent == Some(true)
+                || matches!(action.side_effects, Some(SideEffects::None | SideEffects::Read))
+        };
+        !self.has_run
+            || is_asking
+            || call.surface == Surface::Test
+            || tool.action(&call.action).is_some_and(is_harmless)
+    }
+}
+
+/// Whether what a runtime said on its way out is that it could not load what it should run.
+fn is_unloaded(said: &str) -> bool {
+    let signs = [
+        "ModuleNotFoundError: ",
+        "ImportError: ",
+        "SyntaxError: ",
+        "MODULE_NOT_FOUND",
+        "ERR_REQUIRE_ESM",
+        "can't open file",
+        "You must install or update .NET",
+        "Could not find or load main class",
+        "Unable to access jarfile",
+    ];
+    signs.iter().any(|sign| said.contains(sign))
+}
