@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use host::{CallError, Kind, Level, Tool, Violation};
+use host::{CallError, Fallen, Kind, Level, Tool, Violation};
 
 use crate::case::Origin;
 use crate::fault::Fault;
@@ -111,6 +111,8 @@ pub struct Report {
     pub violation: Option<Violation>,
     /// The same of the steps of a chain: of each tool the first.
     pub step_violations: Vec<(Arc<Tool>, Violation)>,
+    /// The implementations that broke, so that another made the call: of each the first time.
+    pub fallen: Vec<Fallen>,
     /// Why a call could not be written down.
     pub unwritten: Option<String>,
     /// Whether there was no time to begin all of them.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use futures_util::{StreamExt, stream};
 use host::smoke::Verdict;
 use host::{
-    Approver, Call, CallError, CancellationToken, Host, Kind, Level, Smoked, Tool, Violation,
-    Warmth,
+    Approver, Call, CallError, CancellationToken, Fallen, Host, Kind, Level, Smoked, Tool,
+    Violation, Warmth,
 };
 use policy::Surface;
 
@@ -36,6 +36,8 @@ pub struct How {
     pub until: Option<Instant>,
     /// Which are run: those whose name or path contains one of these, or all.
     pub only: Vec<String>,
+    /// The implementation that they are run by, and no other.
+    pub implementation: Option<String>,
 }
 
 impl How {
@@ -46,7 +48,8 @@ impl How {
         called_off: CancellationToken,
     ) -> Self {
         let (jobs, calls) = (NonZeroUsize::MIN, NonZeroU32::MIN);
-        Self { folder, approver, called_off, jobs, calls, until: None, only: Vec::new() }
+        let (until, only, implementation) = (None, Vec::new(), None);
+        Self { folder, approver, called_off, jobs, calls, until, only, implementation }
     }
 
     /// Whether a test of this name and path is to be run.
@@ -92,6 +95,11 @@ pub async fn run(
             let id = tool.package.canonical_id();
             if report.step_violations.iter().all(|(known, _)| known.package.canonical_id() != id) {
                 report.step_violations.push((tool, violation));
+            }
+        }
+        for one in aside.fallen {
+            if report.fallen.iter().all(|known| known.implementation != one.implementation) {
+                report.fallen.push(one);
             }
         }
         report.unwritten = report.unwritten.or(aside.unwritten);
@@ -140,6 +148,7 @@ struct Aside {
     violation: Option<Violation>,
     step_violations: Vec<(Arc<Tool>, Violation)>,
     unwritten: Option<String>,
+    fallen: Vec<Fallen>,
 }
 
 async fn one(host: &Host, tool: &Tool, case: Result<Case, CaseError>, how: &How) -> (Ended, Aside) {
@@ -229,6 +238,7 @@ async fn call(
         folder: how.folder.clone(),
         within: case.timeout,
         progress: None,
+        implementation: how.implementation.clone(),
         called_off: how.called_off.clone(),
     };
     let made = host.call(timed.as_ref().unwrap_or(tool), &call, Warmth::Warm).await;
@@ -241,6 +251,7 @@ async fn call(
     };
     aside.violation = aside.violation.take().or(made.violation);
     aside.step_violations.extend(made.step_violations);
+    aside.fallen.extend(made.fallen);
     aside.unwritten = aside.unwritten.take().or(made.unwritten.into_iter().next());
     (outcome, made.took, made.level)
 }

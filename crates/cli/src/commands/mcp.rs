@@ -151,6 +151,7 @@ impl Served {
             folder: self.folder.clone(),
             within: None,
             progress: None,
+            implementation: None,
             called_off: context.ct.clone(),
         };
         let mut made = self.host.call(&tool, &call, Warmth::Warm).await;

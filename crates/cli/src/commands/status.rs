@@ -2,16 +2,19 @@
 
 use std::path::PathBuf;
 
+use host::Way;
 use install::{Installed, Layer, Revocation};
-use manifest::model::Package;
+use manifest::dialect::Dialect;
+use manifest::model::{Implementation, Package};
 use serde_json::{Value, json};
 
+use super::call;
 use super::installed::{BY_PROJECT, PackageArgs, at_home, state};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::installed::{self, Named};
 use crate::printer::{Printer, line};
-use crate::{changes, login_words, remote};
+use crate::{changes, login_words, owner, remote, walls};
 
 pub(crate) fn run(args: &PackageArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let status = Status::of(&args.id, home, printer)?;
@@ -38,6 +41,8 @@ struct Status {
     changed: Vec<String>,
     /// Why its version was taken back for security.
     taken_back: Option<String>,
+    /// Its implementations, where it has several or one that may not run here, and which makes its calls.
+    ways: Vec<Way>,
 }
 
 impl Status {
@@ -63,7 +68,11 @@ impl Status {
             ("disabled", _) => changes::why_off(&named.id, home),
             _ => None,
         };
-        Ok(Self { named, installed, declared, revoked, state, off, changed, taken_back })
+        let ways = match &named.pinned {
+            Some(pinned) => ways(Installed::load(&at, pinned)?, &named, home)?,
+            None => Vec::new(),
+        };
+        Ok(Self { named, installed, declared, revoked, state, off, changed, taken_back, ways })
     }
 
     /// For programs.
@@ -94,6 +103,7 @@ impl Status {
             "folder": installed.as_ref().map(|one| one.root.to_string_lossy()),
             "changed": self.changed,
             "taken_back": self.taken_back,
+            "implementations": self.ways.iter().map(Way::to_value).collect::<Vec<_>>(),
             "signed_in": package.map(|package| login_words::is_signed_in(package, home)),
         })
     }
@@ -104,7 +114,7 @@ impl Status {
         let (layer, trust) = (named.layer.name(), named.trust.name());
         let mut text =
             format!("{}  {}, {layer} layer, trust: {trust}\n", line(&named.id), self.state);
-        let mut row = |name: &str, value: &str| text += &format!("  {name:<13} {}\n", line(value));
+        let mut row = |name: &str, value: &str| text += &format!("  {name:<14} {}\n", line(value));
         let revoked =
             self.revoked.iter().flat_map(|one| [("why", &one.why), ("by hand", &one.by_hand)]);
         for (name, told) in std::iter::once(("why", &self.off)).chain(revoked) {
@@ -149,10 +159,32 @@ impl Status {
             row("sign-in", &words);
         }
         tell_actions(package, row);
+        for way in &self.ways {
+            row("implementation", &format!("{}  {}", way.implementation, way.words()));
+        }
         if !self.changed.is_empty() {
             row("changed", &self.changed.join(", "));
         }
     }
+}
+
+/// Which of its implementations make the calls of a package, and why the others do not; nothing where that is no question.
+fn ways(installed: Installed, named: &Named, home: &Home) -> Result<Vec<Way>, Failure> {
+    let package = &installed.package;
+    let says_more = |one: &Implementation| one.runtime.is_some() || one.requirements.is_some();
+    let is_question = match package.implementations.as_slice() {
+        [one] => package.dialect == Dialect::Mcpkg && says_more(one),
+        all => all.len() > 1 && !matches!(package.dialect, Dialect::Agentcli | Dialect::Skill),
+    };
+    if !is_question {
+        return Ok(Vec::new());
+    }
+    let (settings, launcher) = (owner::settings(home)?, walls::launcher()?);
+    let runtime = owner::runtime()?;
+    let records = owner::records_to_look(home, &runtime)?;
+    let tool = installed::unasked(installed, named)?;
+    let looked = runtime.block_on(host::ways(&settings, &launcher, &records, &tool));
+    looked.map_err(|error| call::failure(&error, &error.blocked, &tool))
 }
 
 fn tell_package(version: &str, package: &Package, row: &mut dyn FnMut(&str, &str)) {

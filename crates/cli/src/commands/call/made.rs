@@ -10,7 +10,7 @@ use tokio::runtime::Runtime;
 
 use super::CallArgs;
 use super::blocked::blocked_words;
-use super::told::{Unmade, failed, in_json, show};
+use super::told::{Unmade, failed, fallen_words, in_json, show};
 use super::violation;
 use super::wanted::{Wanted, choose, discover};
 use crate::approver::Owner;
@@ -94,6 +94,8 @@ pub(super) fn make(
     for fault in &made.unwritten {
         printer.alarm(&format!("the call could not be written down: {}", line(fault)));
     }
+    let fallen = made.fallen.iter().filter(|_| !json_wanted);
+    fallen.for_each(|one| printer.warn(&fallen_words(one)));
     // Told to stop, or nobody reads its records any more.
     if call.called_off.is_cancelled() {
         // A question may still wait for its answer, and nobody waits for the question.

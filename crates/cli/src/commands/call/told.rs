@@ -4,7 +4,7 @@ use std::io::{IsTerminal, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use host::{Blocked, CallError, Kind, Made, Output, Tool};
+use host::{Blocked, CallError, Fallen, Kind, Made, Output, Tool};
 use ledger::Time;
 use policy::Consent;
 use serde_json::{Value, json};
@@ -154,6 +154,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let obstacle = text("obstacle").and_then(walls::obstacle_words).map(str::to_owned);
     let damaged = text("damaged").map(owner::without_state);
     let others = [
+        implementation_words(error, tool),
         taken_words(error),
         text("login").map(|_| login_words::impossible(&tool.package).to_owned()),
         damaged,
@@ -229,6 +230,23 @@ fn shown(text: &str) -> String {
     match text.char_indices().nth(MOST_LETTERS) {
         Some((end, _)) => line(&text[..end]) + "…",
         None => line(text),
+    }
+}
+
+/// Which implementations there are, or what is known of those that there are.
+fn implementation_words(error: &CallError, tool: &Tool) -> Option<String> {
+    let all = error.details.get("implementations")?.as_array()?;
+    let (all, id) =
+        (all.iter().filter_map(Value::as_str), shell::word(&tool.package.canonical_id()));
+    match error.kind {
+        Kind::BadInput => {
+            let all: Vec<_> = all.map(|one| format!("`{one}`")).collect();
+            (!all.is_empty()).then(|| line(&format!("there are {}", all.join(", "))))
+        }
+        Kind::Unavailable if error.details["lacking"] == true => Some(format!(
+            "--implementation ID runs one all the same; `haft status {id}` shows all that it has"
+        )),
+        _ => None,
     }
 }
 
@@ -345,11 +363,26 @@ pub(super) fn in_json(
         }
     };
     let mut told = document(told, made.took, made.attempts, made.level, &made.blocked);
+    if !made.implementation.is_empty() {
+        told["implementation"] = made.implementation.into();
+    }
+    if !made.fallen.is_empty() {
+        let fallen = |one: &Fallen| json!({ "implementation": one.implementation, "why": one.why });
+        told["fallen"] = made.fallen.iter().map(fallen).collect();
+    }
     if let Some(consequence) = consequence {
         told["violation"] = consequence;
     }
     printer.json(&told)?;
     Ok(exit)
+}
+
+/// That another implementation had to make a call.
+pub(in crate::commands) fn fallen_words(one: &Fallen) -> String {
+    let Fallen { implementation, why } = one;
+    let words =
+        format!("the implementation `{implementation}` broke ({why}); the next one was tried");
+    line(&words)
 }
 
 /// What programs are told of a call: the result or the error, and how it went.

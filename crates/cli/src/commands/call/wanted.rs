@@ -36,6 +36,9 @@ pub(crate) struct Wanted {
     /// The id of a tools.json [default: its folder's name]
     #[arg(long, value_name = "ID")]
     pub(super) id: Option<String>,
+    /// Make the call by this implementation, whatever else would be chosen, and by no other
+    #[arg(long, value_name = "ID")]
+    implementation: Option<String>,
     /// Give it less time than it may have: 10 (seconds), 500ms, 5m
     #[arg(long, value_name = "TIME", value_parser = crate::commands::duration)]
     timeout: Option<Duration>,
@@ -104,6 +107,7 @@ impl Wanted {
             folder,
             within: self.timeout,
             progress: None,
+            implementation: self.implementation.clone(),
             called_off: CancellationToken::new(),
         })
     }

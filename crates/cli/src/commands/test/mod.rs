@@ -45,6 +45,9 @@ pub(crate) struct TestArgs {
     /// Call each so often: one that does not always end the same is flaky
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
+    /// Run them by this implementation and no other, or by `all` that run here, one after the other
+    #[arg(long, value_name = "ID|all")]
+    implementation: Option<String>,
     /// Approve the calls that need your word
     #[arg(long)]
     approve: bool,

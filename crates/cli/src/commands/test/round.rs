@@ -13,7 +13,7 @@ use super::taped::Taping;
 use super::{TestArgs, junit, told};
 use crate::approver::Owner;
 use crate::ask::Ask;
-use crate::commands::call::{act, failure, offered, settings};
+use crate::commands::call::{act, failure, fallen_words, offered, settings};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::load::Loading;
@@ -32,6 +32,8 @@ pub(super) struct Tested {
     pub(super) tool: Tool,
     pub(super) report: Report,
     pub(super) promises: Vec<Promise>,
+    /// The implementation that they were run by, where one was named.
+    pub(super) by: Option<String>,
 }
 
 impl Tested {
@@ -94,8 +96,11 @@ impl Round {
         let mut tested = Vec::new();
         let ran = runtime.block_on(async {
             for tool in &subject.found.tools {
-                let ran = one(tool, &subject.smoke_hosts, &host, &how, telling, printer).await?;
-                tested.push(ran);
+                for implementation in implementations(args, tool, &host).await? {
+                    let how = How { implementation, ..how.clone() };
+                    let ran = one(tool, &subject.smoke_hosts, &host, &how, telling, printer);
+                    tested.push(ran.await?);
+                }
             }
             Ok::<_, Failure>(())
         });
@@ -106,7 +111,15 @@ impl Round {
             printer.alarm(&format!("the calls could not be counted: {why}"));
         }
         if ran.is_ok() && args.only.is_empty() {
+            let mut noted: Vec<String> = Vec::new();
             for one in tested.iter().filter(|one| one.report.total() > 0) {
+                // What is called is the first of all, and not one that somebody names.
+                let id = one.tool.package.canonical_id();
+                if noted.contains(&id) || args.implementation.as_deref().is_some_and(|by| by != ALL)
+                {
+                    continue;
+                }
+                noted.push(id);
                 let noted = runtime.block_on(host.records().state.note_tests(&one.noted()));
                 if let Err(error) = noted {
                     printer.alarm(&format!(
@@ -128,6 +141,9 @@ impl Round {
             }
             for (tool, violation) in &one.report.step_violations {
                 act(violation, tool, home, ask, printer);
+            }
+            for fallen in &one.report.fallen {
+                printer.warn(&fallen_words(fallen));
             }
             if let Some(fault) = &one.report.unwritten {
                 printer.alarm(&format!("a call could not be written down: {}", line(fault)));
@@ -169,6 +185,26 @@ impl Round {
     }
 }
 
+/// The word for every implementation that runs here.
+const ALL: &str = "all";
+
+/// The implementations that tests are run by, one after the other; none stands for what a call would choose.
+async fn implementations(
+    args: &TestArgs,
+    tool: &Tool,
+    host: &Host,
+) -> Result<Vec<Option<String>>, Failure> {
+    let ways = match &args.implementation {
+        Some(named) if named == ALL => host.ways(tool).await,
+        named => return Ok(vec![named.clone()]),
+    };
+    let ways = ways.map_err(|error| failure(&error, &error.blocked, tool))?;
+    let runs = ways.into_iter().filter(|one| one.place.is_some());
+    let all: Vec<_> = runs.map(|one| Some(one.implementation)).collect();
+    // A chain, or what nothing of runs here: a call says so.
+    Ok(if all.is_empty() { vec![None] } else { all })
+}
+
 /// How results are told.
 #[derive(Clone, Copy)]
 struct Telling {
@@ -194,7 +230,8 @@ async fn one(
         if telling.json_wanted || prove::run::is_called_off(&ended.outcome) {
             return;
         }
-        let head = is_first.then(|| told::head(&shown, telling.is_one_of_several));
+        let by = how.implementation.as_deref();
+        let head = is_first.then(|| told::head(&shown, telling.is_one_of_several, by));
         is_first = false;
         let row = told::row(ended, &shown, printer);
         let written = printer.result(&format!("{}{row}", head.unwrap_or_default()));
@@ -225,7 +262,7 @@ async fn one(
     // Of some of the cases nothing was promised.
     let verify = suite.verify.filter(|_| how.only.is_empty());
     let promises = verify.map(|verify| verify.promises(&report.promised)).unwrap_or_default();
-    Ok(Tested { tool, report, promises })
+    Ok(Tested { tool, report, promises, by: how.implementation.clone() })
 }
 
 /// Where the files of a package lie, its tests among them.

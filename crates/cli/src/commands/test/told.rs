@@ -16,13 +16,12 @@ use crate::printer::{Printer, Style, line};
 const INDENT: &str = "                 ";
 
 /// What stands above the results of a package.
-pub(super) fn head(tool: &Tool, is_one_of_several: bool) -> String {
+pub(super) fn head(tool: &Tool, is_one_of_several: bool, by: Option<&str>) -> String {
     let names = "OUTCOME      MS  TEST\n";
-    if is_one_of_several {
-        format!("{}\n{names}", line(&tool.package.canonical_id()))
-    } else {
-        names.to_owned()
-    }
+    let by = by.map(|by| format!("by `{by}`"));
+    let package = is_one_of_several.then(|| tool.package.canonical_id());
+    let words: Vec<_> = package.into_iter().chain(by).collect();
+    if words.is_empty() { names.to_owned() } else { format!("{}\n{names}", line(&words.join(" "))) }
 }
 
 /// A row of a test, and beneath it why it did not pass.
@@ -96,6 +95,9 @@ impl Round {
             .map(|(tested, ended)| {
                 let mut document = json_of(ended);
                 document["package"] = json!(tested.tool.package.canonical_id());
+                if let Some(by) = &tested.by {
+                    document["implementation"] = json!(by);
+                }
                 document
             })
             .collect();
@@ -109,8 +111,14 @@ impl Round {
             .iter()
             .flat_map(|tested| tested.promises.iter().map(move |one| promise(tested, one)))
             .collect();
+        let fallen: Vec<_> = self
+            .tested
+            .iter()
+            .flat_map(|tested| tested.report.fallen.iter())
+            .map(|one| json!({"implementation": one.implementation, "why": one.why}))
+            .collect();
         json!({
-            "ok": self.is_good(), "total": total, "passed": passed, "failed": total - passed,
+            "ok": self.is_good(), "fallen": fallen, "total": total, "passed": passed, "failed": total - passed,
             "ms": milliseconds(self.took), "tests": tests, "promises": promises,
         })
     }
