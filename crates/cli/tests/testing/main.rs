@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod implementations;
 mod installing;
 mod many;
 mod packages;

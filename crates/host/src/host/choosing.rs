@@ -54,8 +54,13 @@ impl Way {
         let measured = self.measured.map(|(ms, success, score)| {
             format!("{ms:.1} ms, {:.0} % went well, {score} of 100", success * 100.0)
         });
-        let told: Vec<_> = [measured, self.why.clone()].into_iter().flatten().collect();
-        if told.is_empty() { place.to_owned() } else { format!("{place}: {}", told.join("; ")) }
+        let plain = match self.place {
+            Some(0) => "the first of its author's that runs here",
+            _ => "not called often enough to be measured against the others",
+        };
+        let plain = (measured.is_none() && self.why.is_none()).then(|| plain.to_owned());
+        let told: Vec<_> = [measured, self.why.clone(), plain].into_iter().flatten().collect();
+        format!("{place}: {}", told.join("; "))
     }
 
     /// For programs.

@@ -196,7 +196,17 @@ async fn implementations(
 ) -> Result<Vec<Option<String>>, Failure> {
     let ways = match &args.implementation {
         Some(named) if named == ALL => host.ways(tool).await,
-        named => return Ok(vec![named.clone()]),
+        None => return Ok(vec![None]),
+        Some(named) => {
+            let ids: Vec<_> = tool.package.implementations.iter().map(|one| &*one.id).collect();
+            if ids.contains(&&**named) {
+                return Ok(vec![Some(named.clone())]);
+            }
+            let (id, named) = (line(&tool.package.id), line(named));
+            let message = format!("`{id}` has no implementation `{named}`");
+            let there = line(&ids.join(", "));
+            return Err(Failure::invalid(message).hint(format!("there are {there}, and `{ALL}`")));
+        }
     };
     let ways = ways.map_err(|error| failure(&error, &error.blocked, tool))?;
     let runs = ways.into_iter().filter(|one| one.place.is_some());
