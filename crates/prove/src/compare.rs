@@ -71,10 +71,13 @@ impl Compared {
     }
 }
 
+/// What is held against another: a tool, and perhaps one of its implementations alone.
+pub type Side<'s> = (&'s Tool, Option<&'s str>);
+
 /// Runs the same tests on both, each so often in turn, after one time that is not counted.
 pub async fn compare(
     host: &Host,
-    tools: [&Tool; 2],
+    sides: [Side<'_>; 2],
     cases: &[Case],
     rounds: NonZeroU32,
     how: &How,
@@ -91,7 +94,9 @@ pub async fn compare(
                 if how.called_off.is_cancelled() {
                     return compared;
                 }
-                let report = run(host, tools[side], [Ok(case.clone())], &how, &mut |_| {}).await;
+                let (tool, implementation) = sides[side];
+                let how = How { implementation: implementation.map(str::to_owned), ..how.clone() };
+                let report = run(host, tool, [Ok(case.clone())], &how, &mut |_| {}).await;
                 let Some(ended) = report.ended.into_iter().next() else { continue };
                 if ended.outcome.is_passed() {
                     took[side] = Some(ended.took);

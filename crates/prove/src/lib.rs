@@ -14,6 +14,7 @@
 //! | [`compare`] | two tools on the same tests |
 //! | [`regression`], [`watch`](mod@watch) | whether a tool got worse, by a statistical test; what did, noted and written down |
 //! | [`mining`] | sequences of calls in which one result became the next input |
+//! | [`replace`] | other tools for the steps of a chain |
 //! | [`rank`] | how good a tool is, as one number that explains itself |
 //! | [`recording`] | requests and answers in a file, to test without a server |
 //!
@@ -31,6 +32,7 @@ mod random;
 pub mod rank;
 pub mod recording;
 pub mod regression;
+pub mod replace;
 pub mod report;
 pub mod run;
 pub mod suite;

@@ -9,6 +9,7 @@ mod approving;
 mod calling;
 mod comparing;
 mod killed;
+mod replacing;
 mod served;
 mod shown;
 mod suggesting;

@@ -1,30 +1,23 @@
 //! `haft chain compare`: two chains, or two versions of one, on the same tests.
 
-use std::num::NonZeroU32;
-use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::path::PathBuf;
 
 use clap::Args;
-use host::{Host, Said, Tool};
+use host::Tool;
 use manifest::model::Json;
 use policy::Policy;
-use prove::compare::{Compared, Standing, compare};
-use prove::{Case, How, Suite};
+use prove::compare::{Compared, Standing};
 use serde_json::{Value, json};
 
+use super::proof::{Proof, cases, no_tests, verdict};
 use super::subject;
-use crate::approver::Owner;
 use crate::ask::Ask;
-use crate::commands::call::settings;
 use crate::commands::count;
 use crate::commands::test::{json_of, reasons};
-use crate::exit::{Exit, Failure, Outcome};
+use crate::exit::{Exit, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, check_output, line};
-use crate::{interrupt, owner, steps, walls};
-
-/// How many different tests are run at most.
-const MOST_TESTS: usize = 1_000;
+use crate::steps;
 
 #[derive(Args, Debug)]
 #[command(
@@ -61,34 +54,15 @@ pub(super) fn run(
     let [first, second] = found;
     let (first, second) = (first?, second?);
     let tools = [&first.tools[0], &second.tools[0]];
-    let cases = cases(tools)?;
-    let settings = settings(home)?;
-    let policy = settings.policy.clone();
-    let runtime = owner::runtime()?;
-    let records = owner::records(home, &runtime)?;
-    let vault = owner::vault(home, ask)?;
-    let host = Host::new(settings, walls::launcher()?, vault, records);
-    let folder = std::env::current_dir().map_err(|error| {
-        Failure::new(Exit::Unavailable, "failed to find this folder").cause(error)
-    })?;
-    let approver = Arc::new(Owner::new(home, ask, args.approve.then_some(Said::Once)));
-    let given = Some(Arc::<Owner>::clone(&approver) as Arc<dyn host::Approver>);
-    let how = How::one_by_one(folder, given, interrupt::calling_off());
-    let rounds = NonZeroU32::new(args.repeat).unwrap_or(NonZeroU32::MIN);
-    let compared = runtime.block_on(compare(&host, tools, &cases, rounds, &how));
-    runtime.block_on(host.settle());
-    interrupt::nothing_runs();
-    let unwritten = runtime.block_on(host.records().settle());
-    if let Err(error) = unwritten {
-        printer.alarm(&format!("the calls could not be counted: {}", line(&error.to_string())));
+    let cases = cases(&tools)?;
+    if cases.is_empty() {
+        return Err(no_tests("neither of them has a test"));
     }
-    runtime.shutdown_background();
-    if interrupt::was_told_to_stop() {
-        return Err(Failure::new(Exit::Of(interrupt::CODE), "cancelled"));
-    }
-    if let Some(failure) = approver.take_failure() {
-        return Err(failure);
-    }
+    let proof = Proof::new(args.repeat, args.approve, home, ask)?;
+    let compared = proof.compare(tools.map(|tool| (tool, None)), &cases);
+    let policy = proof.policy.clone();
+    proof.end(printer);
+    let compared = compared?;
     let told = Told { compared: &compared, tools, cases: cases.len(), policy: &policy };
     if json_wanted {
         printer.json(&told.to_value())?;
@@ -96,26 +70,6 @@ pub(super) fn run(
         printer.result(&told.text())?;
     }
     Ok(if compared.lost().is_empty() { Exit::Done } else { Exit::Failed })
-}
-
-/// The tests of both, each once.
-fn cases(tools: [&Tool; 2]) -> Result<Vec<Case>, Failure> {
-    let mut cases: Vec<Case> = Vec::new();
-    for tool in tools {
-        let folder: &Path = if tool.place.is_dir() { &tool.place } else { &tool.root };
-        for case in Suite::of(&tool.package, folder).cases().take(MOST_TESTS) {
-            let case = case.map_err(|error| Failure::invalid(line(&error.to_string())))?;
-            let is_known = |one: &Case| one.name == case.name && one.input == case.input;
-            if !cases.iter().any(is_known) {
-                cases.push(case);
-            }
-        }
-    }
-    if cases.is_empty() {
-        return Err(Failure::new(Exit::NotFound, "neither of them has a test")
-            .hint("a test is a file `tests/NAME.test.json`; testing.md says what is in it"));
-    }
-    Ok(cases)
 }
 
 struct Told<'t> {
@@ -159,21 +113,7 @@ impl Told<'_> {
     }
 
     fn verdict(&self) -> String {
-        let [first, second] = self.compared.faster;
-        let (pairs, chance) = (first + second, self.compared.chance());
-        let ratio = self.compared.ratio();
-        let speed = match (self.compared.faster(), ratio) {
-            (Some(1), Some(ratio)) => format!("B is {ratio:.2} times as fast as A"),
-            (Some(_), Some(ratio)) => format!("A is {:.2} times as fast as B", 1.0 / ratio),
-            _ => "neither is clearly faster".to_owned(),
-        };
-        let tested = format!("B was faster in {second} of {pairs} pairs, p = {chance:.2}");
-        let lost = self.compared.lost();
-        let right = match lost.len() {
-            0 => "B passes what A passes".to_owned(),
-            lost => format!("B fails {} that A passes", count(lost, "test")),
-        };
-        format!("{speed} ({tested}); {right}")
+        verdict(self.compared, NAMES)
     }
 
     fn to_value(&self) -> Value {

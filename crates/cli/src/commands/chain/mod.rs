@@ -3,8 +3,9 @@
 mod compare;
 mod drawn;
 mod look;
+pub(super) mod proof;
 mod show;
-mod subject;
+pub(super) mod subject;
 mod suggest;
 
 use clap::{Args, Subcommand};

@@ -10,7 +10,7 @@ use crate::tools::{self, Found};
 use crate::{disk, fetch, installed, steps};
 
 /// The one tool that is meant, with what its steps call where it is a chain.
-pub(super) fn find(
+pub(in crate::commands) fn find(
     what: &str,
     with: &[Found],
     home: &Home,

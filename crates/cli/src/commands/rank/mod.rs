@@ -1,6 +1,7 @@
 //! `haft rank`: the best tool of a capability, with its score and each term of it.
 
 mod candidates;
+mod replace;
 mod told;
 
 use clap::Args;
@@ -17,11 +18,11 @@ use crate::remote::{Offline, Which};
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "score = 0.30·correctness + 0.25·latency + 0.15·cost + 0.20·safety + 0.10·resilience; what is not known counts 0 and is shown as `?`. Weights and conditions stand in `[rank]` of your policy. See docs/metrics-and-rank.md.\n\nExamples:\n  haft rank pdf local\n  haft rank pdf --installed --explain"
+    after_help = "score = 0.30·correctness + 0.25·latency + 0.15·cost + 0.20·safety + 0.10·resilience; what is not known counts 0 and is shown as `?`. Weights and conditions stand in `[rank]` of your policy. See docs/metrics-and-rank.md.\n\nExamples:\n  haft rank pdf local\n  haft rank pdf --installed --explain\n  haft rank --replace demo.text.report --output ./report-2"
 )]
 pub(crate) struct RankArgs {
     /// What the tool must be able to do: all of these, as capabilities or tags
-    #[arg(value_name = "CAPABILITY", required = true, num_args = 1..=16)]
+    #[arg(value_name = "CAPABILITY", required_unless_present = "replace", conflicts_with = "replace", num_args = 1..=16)]
     capability: Vec<String>,
     #[command(flatten)]
     which: Which,
@@ -36,6 +37,8 @@ pub(crate) struct RankArgs {
     /// How many, from 1 to 1000
     #[arg(long, value_name = "N", default_value = "20", value_parser = clap::value_parser!(u32).range(1..=1000))]
     limit: u32,
+    #[command(flatten)]
+    replacing: replace::ReplaceArgs,
 }
 
 /// A tool that can do what is wanted.
@@ -76,6 +79,9 @@ pub(crate) fn run(
     json_wanted: bool,
     printer: Printer,
 ) -> Outcome {
+    if let Some(chain) = &args.replacing.replace {
+        return replace::run(chain, &args.replacing, home, ask, json_wanted, printer);
+    }
     let wanted: Vec<_> = args.capability.iter().map(|name| name.trim().to_lowercase()).collect();
     if wanted.iter().any(String::is_empty) {
         return Err(Failure::invalid("a capability is empty"));
