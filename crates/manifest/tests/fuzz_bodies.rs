@@ -44,6 +44,18 @@ fn damaged_companions_and_tests_are_read_without_harm() {
 }
 
 #[test]
+fn damaged_chains_are_followed_without_harm() {
+    damaged_seeds_keep(5, 8, fuzz::chain);
+    for name in ["pipeline", "pdf-embed"] {
+        let manifest = testkit::repo().join("examples/mcpkg").join(name).join("manifest.json");
+        let known = br#"{"input": {"pdfPath": "a", "draft": [1, {"x": null}]}, "cleaned": {}}"#;
+        let pair = [&std::fs::read(manifest).unwrap(), &b"\0"[..], known].concat();
+        fuzz::chain(&pair).unwrap();
+        holds(400, &damaged(pair), |bytes| fuzz::chain(&bytes));
+    }
+}
+
+#[test]
 fn damaged_openapi_documents_are_read_without_harm() {
     damaged_seeds_keep(5, 8, fuzz::openapi);
     let folder = testkit::repo().join("examples/mcpkg/http-status");

@@ -7,6 +7,7 @@
 mod archive;
 mod audit;
 mod bundle;
+mod chain;
 mod egress;
 mod image;
 mod import;
@@ -30,6 +31,7 @@ use proptest::prelude::{TestCaseError, prop_assert, prop_assert_eq};
 pub use archive::archive;
 pub use audit::audit_line;
 pub use bundle::bundle;
+pub use chain::chain;
 pub use egress::{authority, challenge, head, question};
 pub use image::layer;
 pub use import::{import_config, import_openapi};
