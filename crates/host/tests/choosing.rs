@@ -19,21 +19,21 @@ const PYTHON: &str =
     "import json, sys\nprint(json.dumps({'by': 'python', 'n': json.load(sys.stdin).get('n')}))\n";
 const NODE: &str = "console.log(JSON.stringify({by: 'node', n: JSON.parse(process.argv[2]).n}));\n";
 
-fn local(id: &str, command: &str, more: Value) -> Value {
+fn local(id: &str, command: &str, more: &Value) -> Value {
     let mut one = json!({"id": id, "endpoint": {"type": "local", "command": command}});
     one.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     one
 }
 
-fn node(more: Value) -> Value {
+fn node(more: &Value) -> Value {
     local("node", "node ./tool.js", more)
 }
 
-fn python(more: Value) -> Value {
+fn python(more: &Value) -> Value {
     local("python", "python ./tool.py", more)
 }
 
-fn manifest(implementations: &[Value], more: Value) -> String {
+fn manifest(implementations: &[Value], more: &Value) -> String {
     let mut manifest = json!({
         "toolId": "demo.two.ways", "name": "Two ways", "version": "1.0.0", "description": "A test",
         "capabilities": ["demo"], "implementations": implementations,
@@ -44,7 +44,7 @@ fn manifest(implementations: &[Value], more: Value) -> String {
 }
 
 /// A package with these implementations, and the files that most of them run.
-fn package(implementations: &[Value], more: Value, files: &[(&str, &str)]) -> (Folder, Tool) {
+fn package(implementations: &[Value], more: &Value, files: &[(&str, &str)]) -> (Folder, Tool) {
     let manifest = manifest(implementations, more);
     let mut all = vec![("manifest.json", manifest.as_str())];
     for own in [("tool.py", PYTHON), ("tool.js", NODE)] {
@@ -88,14 +88,14 @@ async fn host_with_programs(programs: &[(&str, &str)]) -> (Folder, Host) {
 async fn the_first_that_runs_here_makes_the_call_and_the_others_say_why_not() {
     let host = host_with("").await;
     let all = [
-        local("windows", "./tool.exe", json!({"platforms": ["win-x64"]})),
-        local("page", "./tool.html", json!({"runtime": "browser"})),
-        local("dotnet", "no-such-dotnet ./Tool.dll", json!({"runtime": "native"})),
-        node(json!({"runtime": "node", "requirements": {"minNodeVersion": "999.0.0"}})),
-        python(json!({"runtime": "python3.2", "platforms": ["linux-x64", "linux-arm64"]})),
-        local("other", "python3 ./tool.py", json!({})),
+        local("windows", "./tool.exe", &json!({"platforms": ["win-x64"]})),
+        local("page", "./tool.html", &json!({"runtime": "browser"})),
+        local("dotnet", "no-such-dotnet ./Tool.dll", &json!({"runtime": "native"})),
+        node(&json!({"runtime": "node", "requirements": {"minNodeVersion": "999.0.0"}})),
+        python(&json!({"runtime": "python3.2", "platforms": ["linux-x64", "linux-arm64"]})),
+        local("other", "python3 ./tool.py", &json!({})),
     ];
-    let (_folder, tool) = package(&all, json!({}), &[]);
+    let (_folder, tool) = package(&all, &json!({}), &[]);
     assert_eq!(by(&host, &tool).await, "python");
     let ways = ways(&host, &tool).await;
     let ids: Vec<_> = ways.iter().map(|(id, place, _)| (id.as_str(), *place)).collect();
@@ -122,10 +122,10 @@ async fn the_first_that_runs_here_makes_the_call_and_the_others_say_why_not() {
 async fn where_nothing_runs_here_every_reason_is_told_and_one_may_be_named_all_the_same() {
     let host = host_with("").await;
     let all = [
-        node(json!({"requirements": {"minNodeVersion": "999"}})),
-        python(json!({"requirements": {"packages": ["no-such-package>=2"]}})),
+        node(&json!({"requirements": {"minNodeVersion": "999"}})),
+        python(&json!({"requirements": {"packages": ["no-such-package>=2"]}})),
     ];
-    let (_folder, tool) = package(&all, json!({}), &[]);
+    let (_folder, tool) = package(&all, &json!({}), &[]);
     let error = kit::error(&host, &tool, json!({})).await;
     assert_eq!(error.kind, Kind::Unavailable);
     assert!(error.message.contains("`node` needs Node >=999.0.0, and `node` is"), "{error}");
@@ -154,11 +154,11 @@ async fn a_runtime_is_looked_for_by_its_other_names_and_in_the_version_that_does
     let new = "#!/bin/sh\n[ \"$1\" = --version ] && echo 'Python 3.98.0' || exec python3 \"$@\"\n";
     let programs = [("python", old), ("python3.98", new)];
     let (_programs, host) = host_with_programs(&programs).await;
-    let (_folder, tool) = package(&[python(json!({"runtime": "python3.98"}))], json!({}), &[]);
+    let (_folder, tool) = package(&[python(&json!({"runtime": "python3.98"}))], &json!({}), &[]);
     assert_eq!(by(&host, &tool).await, "python");
     let plan = host.plan(&tool, &call_of(&tool, &json!({}))).await.unwrap().to_value();
     assert!(plan.to_string().contains("python3.98"), "{plan}");
-    let (_folder, tool) = package(&[python(json!({"runtime": "python3.99"}))], json!({}), &[]);
+    let (_folder, tool) = package(&[python(&json!({"runtime": "python3.99"}))], &json!({}), &[]);
     let error = kit::error(&host, &tool, json!({})).await;
     assert!(error.message.contains("needs Python >=3.99.0, <4, and `python` is 3.4.1"), "{error}");
 }
@@ -168,8 +168,8 @@ async fn what_a_program_said_is_believed_until_its_file_is_another() {
     let asked = "#!/bin/sh\necho 'Kit 7.1'\n";
     let (programs, host) = host_with_programs(&[("kit", asked)]).await;
     let wanting =
-        |least: &str| local("kit", "./run", json!({"requirements": {"minKitVersion": least}}));
-    let (_folder, tool) = package(&[wanting("8.0"), python(json!({}))], json!({}), &[]);
+        |least: &str| local("kit", "./run", &json!({"requirements": {"minKitVersion": least}}));
+    let (_folder, tool) = package(&[wanting("8.0"), python(&json!({}))], &json!({}), &[]);
     assert_eq!(ways(&host, &tool).await[1].2, "needs kit >=8.0.0, and `kit` is 7.1.0");
     let program = programs.path().join("kit");
     std::fs::write(&program, "#!/bin/sh\necho 'Kit 8.0.3 (new)'\n").unwrap();
@@ -183,20 +183,20 @@ async fn what_a_program_said_is_believed_until_its_file_is_another() {
 async fn packages_of_a_language_are_looked_for_where_the_tool_would_find_them() {
     let host = host_with("").await;
     let kit = |versions: &str| {
-        node(json!({
+        node(&json!({
             "language": "javascript", "requirements": {"packages": [format!("kit{versions}")]},
         }))
     };
     let files = [("node_modules/kit/package.json", r#"{"name": "kit", "version": "2.1.0"}"#)];
     for (versions, runs) in [("@^2", true), ("", true), ("@^3", false)] {
-        let (_folder, tool) = package(&[kit(versions), python(json!({}))], json!({}), &files);
+        let (_folder, tool) = package(&[kit(versions), python(&json!({}))], &json!({}), &files);
         assert_eq!(ways(&host, &tool).await[0].0 == "node", runs, "{versions}");
     }
     let wheel = |versions: &str| {
         local(
             "python",
             "python3 ./tool.py",
-            json!({
+            &json!({
                 "runtime": "python3", "requirements": {"packages": [format!("haft-demo{versions}")]},
             }),
         )
@@ -206,7 +206,7 @@ async fn packages_of_a_language_are_looked_for_where_the_tool_would_find_them() 
     for (versions, lacks) in
         [(">=1.9", None), ("~=1.9,<2", None), ("<1.10", Some("`haft-demo` <1.10, which is 1.10"))]
     {
-        let (_folder, mut tool) = package(&[wheel(versions), node(json!({}))], json!({}), &[]);
+        let (_folder, mut tool) = package(&[wheel(versions), node(&json!({}))], &json!({}), &[]);
         tool.brought.python = Some(library.path().canonicalize().unwrap());
         let ways = ways(&host, &tool).await;
         let why = ways.iter().find(|(id, ..)| id == "python").unwrap().2.clone();
@@ -222,19 +222,19 @@ async fn packages_of_a_language_are_looked_for_where_the_tool_would_find_them() 
 async fn what_nobody_here_can_look_at_comes_later_and_says_so() {
     let host = host_with("").await;
     let all = [
-        node(json!({"requirements": {"minFluxCapacity": 3}})),
-        python(json!({"requirements": {"commands": ["sh"], "minCores": 1, "minMemoryMb": 1}})),
+        node(&json!({"requirements": {"minFluxCapacity": 3}})),
+        python(&json!({"requirements": {"commands": ["sh"], "minCores": 1, "minMemoryMb": 1}})),
     ];
-    let (_folder, tool) = package(&all, json!({}), &[]);
+    let (_folder, tool) = package(&all, &json!({}), &[]);
     assert_eq!(by(&host, &tool).await, "python");
     let ways = ways(&host, &tool).await;
     assert_eq!(ways[1].2, "nobody here can tell whether it has minFluxCapacity");
     let all = [
-        local("hungry", "./run", json!({"requirements": {"minMemoryMb": 1_u64 << 40}})),
-        local("wide", "./run", json!({"requirements": {"minCores": 1_000_000}})),
-        local("armed", "./run", json!({"requirements": {"programs": ["no-such-program"]}})),
+        local("hungry", "./run", &json!({"requirements": {"minMemoryMb": 1_u64 << 40}})),
+        local("wide", "./run", &json!({"requirements": {"minCores": 1_000_000}})),
+        local("armed", "./run", &json!({"requirements": {"programs": ["no-such-program"]}})),
     ];
-    let (_folder, tool) = package(&all, json!({}), &[]);
+    let (_folder, tool) = package(&all, &json!({}), &[]);
     let error = kit::error(&host, &tool, json!({})).await;
     for words in
         ["MiB of memory, this machine has", "processors, this machine has", "`no-such-program`"]
@@ -247,8 +247,8 @@ async fn what_nobody_here_can_look_at_comes_later_and_says_so() {
 async fn those_that_were_measured_to_do_better_come_first() {
     let host = host_with("").await;
     let slow = "import time; time.sleep(0.3)\n".to_owned() + PYTHON;
-    let all = [python(json!({})), node(json!({}))];
-    let (_folder, tool) = package(&all, json!({}), &[("tool.py", &slow)]);
+    let all = [python(&json!({})), node(&json!({}))];
+    let (_folder, tool) = package(&all, &json!({}), &[("tool.py", &slow)]);
     assert_eq!(by(&host, &tool).await, "python");
     for name in ["python", "node"] {
         for _ in 0..11 {
@@ -278,13 +278,13 @@ fn logged(home: &Path) -> Vec<String> {
 #[tokio::test]
 async fn one_that_breaks_is_followed_by_the_next_where_that_is_harmless() {
     let host = host_with("").await;
-    let all = [node(json!({})), python(json!({}))];
+    let all = [node(&json!({})), python(&json!({}))];
     for harmless in [
         json!({"sideEffects": "none"}),
         json!({"sideEffects": "read"}),
         json!({"idempotent": true}),
     ] {
-        let (_folder, tool) = package(&all, harmless.clone(), &[("tool.js", CRASHING)]);
+        let (_folder, tool) = package(&all, &harmless, &[("tool.js", CRASHING)]);
         let made = host.call(&tool, &call_of(&tool, &json!({"n": 1})), Warmth::Cold).await;
         assert_eq!(made.reply.unwrap().into_value()["by"], "python", "{harmless}");
         assert_eq!(made.fallen.len(), 1);
@@ -295,10 +295,10 @@ async fn one_that_breaks_is_followed_by_the_next_where_that_is_harmless() {
 #[tokio::test]
 async fn a_call_is_not_made_twice_where_that_could_do_harm_and_the_next_call_goes_elsewhere() {
     let host = host_with("").await;
-    let all = [node(json!({})), python(json!({}))];
+    let all = [node(&json!({})), python(&json!({}))];
     // It left something behind before it could not be loaded any further.
     let broken = "console.error('half done'); require('no-such-module');\n";
-    let (_folder, tool) = package(&all, json!({}), &[("tool.js", broken)]);
+    let (_folder, tool) = package(&all, &json!({}), &[("tool.js", broken)]);
     let made = host.call(&tool, &call_of(&tool, &json!({"n": 1})), Warmth::Cold).await;
     assert!(made.reply.is_err() && made.fallen.is_empty());
     assert_eq!(made.implementation, "node");
@@ -308,7 +308,7 @@ async fn a_call_is_not_made_twice_where_that_could_do_harm_and_the_next_call_goe
     assert!(ways[1].2.starts_with("it broke once, last at 20"), "{}", ways[1].2);
     // A tool that says no has not broken.
     let no = "console.error('no such city'); process.exit(1);\n";
-    let (_folder, tool) = package(&all, json!({"toolId": "demo.says.no"}), &[("tool.js", no)]);
+    let (_folder, tool) = package(&all, &json!({"toolId": "demo.says.no"}), &[("tool.js", no)]);
     for _ in 0..4 {
         let made = host.call(&tool, &call_of(&tool, &json!({})), Warmth::Cold).await;
         assert_eq!(made.implementation, "node");
@@ -319,8 +319,8 @@ async fn a_call_is_not_made_twice_where_that_could_do_harm_and_the_next_call_goe
 #[tokio::test]
 async fn one_that_crashed_thrice_in_a_row_stands_back_and_is_whole_again_when_it_answers() {
     let host = host_with("").await;
-    let all = [node(json!({})), python(json!({}))];
-    let (folder, tool) = package(&all, json!({}), &[("tool.js", CRASHING)]);
+    let all = [node(&json!({})), python(&json!({}))];
+    let (folder, tool) = package(&all, &json!({}), &[("tool.js", CRASHING)]);
     for _ in 0..3 {
         let made = host.call(&tool, &call_of(&tool, &json!({"n": 1})), Warmth::Cold).await;
         assert_eq!((made.reply.is_err(), &*made.implementation), (true, "node"));
@@ -340,8 +340,8 @@ async fn one_that_crashed_thrice_in_a_row_stands_back_and_is_whole_again_when_it
 async fn what_could_not_even_be_started_is_followed_by_the_next_whatever_the_tool_does() {
     let home = kit::home();
     let host = kit::host_in(home.path(), "").await;
-    let all = [local("gone", "./no-such-file", json!({})), python(json!({}))];
-    let (_folder, tool) = package(&all, json!({"sideEffects": "write"}), &[]);
+    let all = [local("gone", "./no-such-file", &json!({})), python(&json!({}))];
+    let (_folder, tool) = package(&all, &json!({"sideEffects": "write"}), &[]);
     let made = host.call(&tool, &call_of(&tool, &json!({"n": 1})), Warmth::Cold).await;
     assert_eq!(made.reply.unwrap().into_value()["by"], "python");
     assert_eq!(made.fallen[0].implementation, "gone");
@@ -354,8 +354,8 @@ async fn what_could_not_even_be_started_is_followed_by_the_next_whatever_the_too
 #[tokio::test]
 async fn a_test_is_made_by_the_next_and_says_so_and_one_that_is_named_stands_alone() {
     let host = host_with("").await;
-    let all = [node(json!({})), python(json!({}))];
-    let (_folder, tool) = package(&all, json!({}), &[("tool.js", CRASHING)]);
+    let all = [node(&json!({})), python(&json!({}))];
+    let (_folder, tool) = package(&all, &json!({}), &[("tool.js", CRASHING)]);
     let test = Call { surface: Surface::Test, ..call_of(&tool, &json!({"n": 1})) };
     let made = host.call(&tool, &test, Warmth::Cold).await;
     assert!(made.reply.is_ok());
@@ -369,7 +369,7 @@ async fn a_test_is_made_by_the_next_and_says_so_and_one_that_is_named_stands_alo
 async fn the_endpoint_beside_the_implementations_is_the_last_to_be_asked() {
     let host = host_with("").await;
     let endpoint = json!({"endpoint": {"type": "local", "command": "node ./tool.js"}});
-    let (_folder, tool) = package(&[python(json!({}))], endpoint, &[]);
+    let (_folder, tool) = package(&[python(&json!({}))], &endpoint, &[]);
     let series = |implementation: &str| ledger::state::metrics::Series {
         package: "mcpkg:demo.two.ways".into(),
         version: "1.0.0".into(),

@@ -32,7 +32,7 @@ pub fn fits(
     };
     own.iter().any(|tag| others.contains(tag))
         && !changes_more
-        && takes(step, schema(action.input.as_ref()), schema(other.input.as_ref()))
+        && takes(step, &schema(action.input.as_ref()), &schema(other.input.as_ref()))
         && promises(&schema(action.output.as_ref()), &schema(other.output.as_ref()))
 }
 
@@ -41,13 +41,13 @@ fn schema(json: Option<&Json>) -> Value {
 }
 
 /// Whether a schema takes what a step gives.
-fn takes(step: &Step, own: Value, other: Value) -> bool {
+fn takes(step: &Step, own: &Value, other: &Value) -> bool {
     let given: Vec<&str> = step.takes.iter().map(|(member, _)| member.as_str()).collect();
     let properties = other["properties"].as_object();
     let has_room = other["additionalProperties"] != false
         || given.iter().all(|name| properties.is_some_and(|all| all.contains_key(*name)));
     let is_given = texts(&other["required"]).all(|name| given.contains(&name));
-    has_room && is_given && agree(&own, &other)
+    has_room && is_given && agree(own, other)
 }
 
 /// Whether what one answer surely has is known to the other.

@@ -15,7 +15,7 @@ fn counting(millis: u32, extra: u32) -> String {
 }
 
 /// A tool with a test, in the folder of tools.
-fn tool(desk: &Desk, id: &str, program: &str, more: Value) {
+fn tool(desk: &Desk, id: &str, program: &str, more: &Value) {
     let folder = desk.path("tools").join(id);
     let mut manifest = json!({
         "toolId": id, "name": id, "version": "1.0.0", "description": "Counts words.",
@@ -40,12 +40,12 @@ fn tool(desk: &Desk, id: &str, program: &str, more: Value) {
 /// A chain of one slow step, beside tools that could take its place or could not.
 fn desk() -> Desk {
     let desk = Desk::new();
-    tool(&desk, "demo.count.slow", &counting(150, 0), json!({}));
-    tool(&desk, "demo.count.fast", &counting(0, 0), json!({}));
-    tool(&desk, "demo.count.wrong", &counting(0, 1), json!({}));
-    tool(&desk, "demo.count.later", &counting(250, 0), json!({}));
+    tool(&desk, "demo.count.slow", &counting(150, 0), &json!({}));
+    tool(&desk, "demo.count.fast", &counting(0, 0), &json!({}));
+    tool(&desk, "demo.count.wrong", &counting(0, 1), &json!({}));
+    tool(&desk, "demo.count.later", &counting(250, 0), &json!({}));
     let other = json!({"capabilities": ["pdf"]});
-    tool(&desk, "demo.count.other", &counting(0, 0), other);
+    tool(&desk, "demo.count.other", &counting(0, 0), &other);
     let chain = json!({
         "toolId": "demo.count.chain", "name": "Chain", "version": "1.4.0", "description": "Counts.",
         "capabilities": ["text"],
@@ -97,7 +97,7 @@ fn a_faster_implementation_makes_the_calls_from_then_on() {
     let desk = desk();
     let local = |id: &str, file: &str| json!({"id": id, "endpoint": {"type": "local", "command": format!("python3 ./{file}")}});
     let slow = json!({"endpoint": null, "implementations": [local("a", "tool.py"), local("b", "quick.py")]});
-    tool(&desk, "demo.count.slow", &counting(150, 0), slow);
+    tool(&desk, "demo.count.slow", &counting(150, 0), &slow);
     let folder = desk.path("tools/demo.count.slow");
     let manifest = folder.join("manifest.json");
     let mut document: Value = serde_json::from_slice(&fs::read(&manifest).unwrap()).unwrap();

@@ -223,7 +223,7 @@ impl Trying<'_> {
                 instead,
                 result,
             };
-            let (own, of_step) = self.narrowed(&target.tool, action)?;
+            let (own, of_step) = Self::narrowed(&target.tool, action)?;
             for implementation in self.implementations(&own)? {
                 let result = self.by_implementation(&own, &implementation, &of_step)?;
                 trials.push(trial(What::Implementation(implementation), result));
@@ -237,7 +237,7 @@ impl Trying<'_> {
                 let is_only = other.package.actions.len() == 1;
                 let action = (!is_only).then(|| of_other.name.clone());
                 let instead = Instead { tool: other.package.id.clone(), action };
-                let (narrow, _) = self.narrowed(other, of_other)?;
+                let (narrow, _) = Self::narrowed(other, of_other)?;
                 let result = self.by_tool(&own, &narrow, (step, &instead), &of_step)?;
                 let id = other.package.canonical_id();
                 trials.push(trial(What::Tool { id, instead }, result));
@@ -247,7 +247,7 @@ impl Trying<'_> {
     }
 
     /// A tool with one action alone, and the tests of that.
-    fn narrowed(&self, tool: &Tool, action: &Action) -> Result<(Tool, Vec<Case>), Failure> {
+    fn narrowed(tool: &Tool, action: &Action) -> Result<(Tool, Vec<Case>), Failure> {
         let has_several = tool.package.actions.len() > 1;
         let is_of_it = |case: &Case| match &case.action {
             Some(name) => *name == action.name,
