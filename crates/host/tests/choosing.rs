@@ -11,7 +11,8 @@ use std::path::Path;
 use host::{Call, Host, Kind, Tool, Warmth, Way};
 use kit::{Folder, call_of, host_with};
 use ledger::{Time, audit};
-use policy::Surface;
+use manifest::model::Trust;
+use policy::{Consent, Surface};
 use serde_json::{Value, json};
 
 /// Answers with who it is and what it was given.
@@ -390,4 +391,20 @@ async fn the_endpoint_beside_the_implementations_is_the_last_to_be_asked() {
     let ways = host.ways(&tool).await.unwrap();
     let ids: Vec<_> = ways.iter().map(|one| one.implementation.as_str()).collect();
     assert_eq!(ids, ["python", "endpoint"]);
+}
+
+#[tokio::test]
+async fn what_the_one_before_reached_for_and_took_is_not_forgotten() {
+    let host = host_with("[sandbox]\non_violation = \"disable\"\n").await;
+    let prying = "require('net').connect(443, 'example.com').on('error', () => process.kill(process.pid, 'SIGKILL'));\n";
+    let all = [node(&json!({})), python(&json!({}))];
+    let harmless = json!({"sideEffects": "none"});
+    let (_folder, mut tool) = package(&all, &harmless, &[("tool.js", prying)]);
+    // Only what is installed can be switched off.
+    tool.consent = Consent::ByCard { admitted: Trust::Local };
+    let made = host.call(&tool, &call_of(&tool, &json!({"n": 1})), Warmth::Cold).await;
+    assert_eq!((made.fallen.len(), made.attempts), (1, 2), "{:?}", made.reply);
+    assert!(made.reply.is_ok());
+    assert_eq!(made.blocked.len(), 1, "{:?}", made.blocked);
+    assert!(made.violation.is_some());
 }

@@ -23,7 +23,7 @@ use crate::call::Tool;
 use crate::records::{Records, now};
 
 /// How long a program has to say its version.
-const PATIENCE: Duration = Duration::from_secs(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How long what a program said is believed: one that only leads to others may lead elsewhere by then.
 const BELIEVED: Duration = Duration::from_hours(1);

@@ -99,6 +99,9 @@ impl RuntimeKind {
     }
 }
 
+/// How many runtimes, programs and packages are looked for: a stranger says how many there are.
+const MOST: usize = 32;
+
 /// Runtimes that say nothing of what is needed: the program is all there is, or the system is.
 const NOTHING: [&str; 8] = ["native", "binary", "exe", "cli", "shell", "sh", "container", "docker"];
 
@@ -114,7 +117,20 @@ impl Needs {
         for (key, value) in requirements.as_ref().and_then(Value::as_object).into_iter().flatten() {
             needs.add(key, value, language);
         }
+        needs.bound();
         needs
+    }
+
+    /// Leaves what is more than anybody looks for.
+    fn bound(&mut self) {
+        let lengths = [self.runtimes.len(), self.packages.len(), self.commands.len()];
+        if lengths.iter().any(|length| *length > MOST) {
+            self.unknown.push(format!("more than {MOST} requirements"));
+        }
+        self.runtimes.truncate(MOST);
+        self.packages.truncate(MOST);
+        self.commands.truncate(MOST);
+        self.unknown.truncate(MOST);
     }
 
     /// The language of its runtime.
@@ -459,6 +475,15 @@ mod tests {
         ] {
             assert_eq!(packages(odd), (Vec::new(), vec!["packages".to_owned()]));
         }
+    }
+
+    #[test]
+    fn no_stranger_has_this_machine_look_for_more_than_a_few() {
+        let many: serde_json::Map<_, _> =
+            (0..200).map(|at| (format!("min{at}kitVersion"), json!("1.0"))).collect();
+        let found = needs(&json!({"requirements": many}));
+        assert_eq!(found.runtimes.len(), MOST);
+        assert_eq!(found.unknown, ["more than 32 requirements"]);
     }
 
     #[test]

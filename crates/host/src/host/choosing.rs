@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use std::time::Instant;
 
 use ledger::state::implementations::Broken;
-use manifest::model::{Action, Entry, Implementation, SideEffects};
+use manifest::model::{Action, Entry, Implementation, OutputFormat, SideEffects};
 use policy::Surface;
 use serde_json::{Value, json};
 
@@ -121,15 +121,15 @@ impl Host {
                 return Box::pin(made).await;
             }
         };
-        let (mut fallen, mut call) = (Vec::new(), Cow::Borrowed(call));
+        let (mut before, mut call, within) = (None::<Made>, Cow::Borrowed(call), call.within);
         let mut prospects = choice.prospects.iter().peekable();
         loop {
             let prospect = prospects.next().expect("whoever has a next one goes on");
             let by = &*prospect.implementation;
             let made = self.make_by(tool, &call, warmth, around, Ok(by), &mut answer);
-            let made = Made { fallen: fallen.clone(), ..Box::pin(made).await };
-            let breakage =
-                made.reply.as_ref().err().and_then(|error| Breakage::of(error, made.has_begun));
+            let made = Box::pin(made).await.after(before.take());
+            let breakage = made.reply.as_ref().err();
+            let breakage = breakage.and_then(|error| Breakage::of(error, &call, made.has_begun));
             if choice.prospects.len() > 1 {
                 self.note_health(tool, prospect, &made, breakage.as_ref()).await;
             }
@@ -137,14 +137,17 @@ impl Host {
             else {
                 return made;
             };
-            let is_late = call.within.is_some_and(|within| began.elapsed() >= within);
+            let left = within.map(|within| within.saturating_sub(began.elapsed()));
+            let is_late = left.is_some_and(|left| left.is_zero());
             if prospects.peek().is_none() || is_late || call.called_off.is_cancelled() {
                 return made;
             }
-            fallen.push(Fallen { implementation: by.id.clone(), why: breakage.why });
-            if let Some(within) = call.within {
-                call.to_mut().within = Some(within.saturating_sub(began.elapsed()));
+            if left.is_some() {
+                call.to_mut().within = left;
             }
+            let mut made = made;
+            made.fallen.push(Fallen { implementation: by.id.clone(), why: breakage.why });
+            before = Some(made);
         }
     }
 
@@ -203,6 +206,25 @@ pub async fn ways(
     Ok(runs.chain(others).collect())
 }
 
+impl Made {
+    /// The same call, after it was tried in vain: what was done and reached for then is not forgotten.
+    fn after(mut self, before: Option<Self>) -> Self {
+        let Some(before) = before else { return self };
+        self.took += before.took;
+        self.attempts += before.attempts;
+        self.level = before.level.into_iter().chain(self.level).min();
+        self.violation = before.violation.or(self.violation);
+        for one in before.blocked {
+            if !self.blocked.contains(&one) {
+                self.blocked.push(one);
+            }
+        }
+        self.step_violations.splice(0..0, before.step_violations);
+        self.unwritten.splice(0..0, before.unwritten);
+        Self { fallen: before.fallen, ..self }
+    }
+}
+
 /// The ways of a tool of which none runs here.
 fn not_here(tool: &Tool, error: CallError) -> Result<Vec<Way>, CallError> {
     if error.kind != Kind::Unavailable || tool.package.chain.is_some() {
@@ -250,7 +272,7 @@ struct Breakage {
 }
 
 impl Breakage {
-    fn of(error: &CallError, has_begun: bool) -> Option<Self> {
+    fn of(error: &CallError, call: &Call, has_begun: bool) -> Option<Self> {
         let details = &error.details;
         let said = |name: &str| details.get(name).and_then(Value::as_str).unwrap_or_default();
         let exit = details.get("exit").and_then(Value::as_i64);
@@ -268,6 +290,8 @@ impl Breakage {
             Kind::Failed if status.is_some_and(|status| status < 500) => return None,
             // Something ended it, or its server failed.
             Kind::Failed if details.get("stderr").is_some() || status.is_some() => false,
+            // Whoever gives it less time than it may have cannot blame it.
+            Kind::TimedOut if call.within.is_some() => return None,
             Kind::BadOutput | Kind::TooMuchOutput | Kind::TimedOut => false,
             _ => return None,
         };
@@ -283,14 +307,14 @@ impl Breakage {
     fn may_be_tried_again(&self, tool: &Tool, call: &Call, by: &Implementation) -> bool {
         let is_asking = matches!(&by.entry, Entry::Http { method: Some(method), .. }
             if matches!(method.as_str(), "GET" | "HEAD" | "OPTIONS"));
-        let is_harmless = |action: &Action| {
-            action.idempotent == Some(true)
-                || matches!(action.side_effects, Some(SideEffects::None | SideEffects::Read))
-        };
-        !self.has_run
+        let Some(action) = tool.action(&call.action) else { return false };
+        let is_harmless = action.idempotent == Some(true)
+            || matches!(action.side_effects, Some(SideEffects::None | SideEffects::Read))
             || is_asking
-            || call.surface == Surface::Test
-            || tool.action(&call.action).is_some_and(is_harmless)
+            || call.surface == Surface::Test;
+        // Nobody takes back records that somebody was told.
+        let is_told = action.output_format == Some(OutputFormat::NdjsonStream);
+        !self.has_run || (is_harmless && !is_told)
     }
 }
 
