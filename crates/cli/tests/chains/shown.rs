@@ -13,7 +13,7 @@ fn a_chain_is_shown_with_what_flows_where_and_what_is_missing() {
 demo.text.report 1.0.0
 Cleans a text first, then counts what is left.
 
-  1  clean    demo.text.clean 1.0.0
+  1  clean    demo.text.clean 1.0.0, side effects none
               text ← $.input.draft
               → $.cleaned
   2  measure  demo.text.stats (missing)
