@@ -90,3 +90,15 @@ fn what_breaks_is_told_and_the_next_one_answers() {
     let why = python.2.unwrap();
     assert!(why.starts_with("it broke") && why.contains("no_such_module"), "{why}");
 }
+
+#[test]
+fn what_is_found_out_while_it_is_installed_is_known_to_the_first_call() {
+    let desk = Desk::new();
+    break_python(&desk, "import no_such_module\n");
+    fs::create_dir_all(desk.path("home")).unwrap();
+    fs::write(desk.path("home/policy.toml"), "[tests]\non_install = \"run\"\n").unwrap();
+    let ran = desk.done(&["install", "./echo", "--yes"]);
+    assert!(ran.stderr.contains("the implementation `python` broke"), "{}", ran.stderr);
+    let made = desk.done(&["call", "demo.echo", r#"{"message":"a"}"#, "--json"]).json();
+    assert_eq!((&made["implementation"], &made["fallen"]), (&"node".into(), &Value::Null));
+}

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use host::records::now;
 use host::smoke::Verdict;
 use host::surface::Surface as Offered;
 use host::{Blocked, CallError, CancellationToken, Given, Host, Kind, Records, Smoked, Tool};
@@ -13,6 +14,7 @@ use manifest::model::{Action, Entry, Invocation, Package, SideEffects, Trust};
 use package::digest::Digest;
 use policy::{Consent, OnInstall, Policy, Surface};
 use prove::{Case, Ended, How, Origin, Report, Suite};
+use tokio::runtime::Runtime;
 
 use super::inputs::Values;
 use crate::approver::Owner;
@@ -102,7 +104,27 @@ impl Trying<'_> {
             tried
         });
         interrupt::nothing_runs();
+        if tried.is_ok() {
+            self.pass_on(&host, &runtime);
+        }
         tried
+    }
+
+    /// Passes on what was found out of its implementations, so that no call finds it out again. What cannot be noted is found
+    /// out then.
+    fn pass_on(&self, host: &Host, runtime: &Runtime) {
+        let (id, version) = (self.package.canonical_id(), self.package.semver());
+        let found = runtime.block_on(host.records().state.pasts(&id, &version, now()));
+        let mut broken = found
+            .into_iter()
+            .flatten()
+            .filter_map(|(implementation, past)| Some((implementation, past.broken?)));
+        let Some(first) = broken.next() else { return };
+        let Ok(records) = owner::records(self.home, runtime) else { return };
+        for (implementation, one) in std::iter::once(first).chain(broken) {
+            let (series, told) = ((&*id, &*version, &*implementation), (&*one.why, one.is_sure));
+            let _ = runtime.block_on(records.state.note_broken(series, told, one.at));
+        }
     }
 
     /// The tests that are run before it is installed, if any.
@@ -161,6 +183,9 @@ impl Trying<'_> {
             is_wanted && !changes
         });
         let report = prove::run(host, &tool, cases, &how, &mut |_| {}).await;
+        for fallen in &report.fallen {
+            self.printer.warn(&call::fallen_words(fallen));
+        }
         if called_off.is_cancelled() {
             let cancelled = CallError::new(Kind::Cancelled, "it was called off");
             let message = "its tests were called off, so it is not installed";

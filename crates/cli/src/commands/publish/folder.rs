@@ -2,7 +2,7 @@
 //!
 //! What is tested is what is sent: signing copies every file as it is, and adds the signature.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use host::Said;
@@ -30,6 +30,10 @@ pub(super) struct FolderArgs {
     /// Of a folder: publish it without running its tests
     #[arg(long)]
     no_test: bool,
+    /// Of a folder: tools that the steps of a chain may call in its tests without being installed, at this path; may be
+    /// repeated
+    #[arg(long, value_name = "PATH")]
+    with: Vec<PathBuf>,
     /// Publish this file, folder or pattern although it looks like a secret; may be repeated
     #[arg(long, value_name = "PATH")]
     pub(super) allow_file: Vec<String>,
@@ -49,6 +53,7 @@ impl FolderArgs {
             (self.no_sign, "--no-sign"),
             (self.no_test, "--no-test"),
             (self.approve, "--approve"),
+            (!self.with.is_empty(), "--with"),
             (self.passphrase_stdin, "--passphrase-stdin"),
         ];
         match used.into_iter().find(|(is_used, _)| *is_used) {
@@ -85,7 +90,7 @@ pub(super) fn run(
     } else {
         let id = args.id.as_deref().unwrap_or(&made.package.id);
         let given = folder.approve.then_some(Said::Once);
-        let tested = tested::run(&file, &args.path, id, given, home, ask, printer)?;
+        let tested = tested::run((&file, &args.path), id, &folder.with, given, home, ask, printer)?;
         if !tested.is_good() {
             return tested.refuse(json_wanted, printer);
         }

@@ -1,6 +1,6 @@
 //! The tests of a package, run inside the walls, and what is told of them.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 
 use crate::approver::Owner;
 use crate::ask::Ask;
-use crate::commands::call::{failure, settings};
+use crate::commands::call::{failure, fallen_words, settings};
 use crate::commands::test::{discover, json_of, reasons};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
@@ -32,9 +32,9 @@ pub(super) struct Tested {
 
 /// Runs the tests of a package file that was made of a folder. One that has none is told of.
 pub(super) fn run(
-    file: &Path,
-    folder: &Path,
+    (file, folder): (&Path, &Path),
     id: &str,
+    with: &[PathBuf],
     given: Option<Said>,
     home: &Home,
     ask: Ask,
@@ -55,7 +55,9 @@ pub(super) fn run(
         printer.warn("it has no tests, so nothing shows that it works");
         return Ok(Tested::nothing());
     }
-    steps::link_one(&mut tool, &[], home, printer);
+    let with = steps::with(with, home, printer)?;
+    let beside: Vec<Tool> = with.iter().flat_map(|one| &one.tools).cloned().collect();
+    steps::link_one(&mut tool, &beside, home, printer);
     let runtime = owner::runtime()?;
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault(home, ask)?;
@@ -82,6 +84,9 @@ pub(super) fn run(
         return Err(Failure::new(Exit::Of(interrupt::CODE), "cancelled"));
     }
     let report = ran.map_err(|error: CallError| failure(&error, &error.blocked, &tool))?;
+    for fallen in &report.fallen {
+        printer.warn(&fallen_words(fallen));
+    }
     let count = crate::commands::count(report.total(), "test");
     printer.note(&format!("{count}: {} passed, {} failed", report.passed(), report.failed()));
     let promises = suite.verify.map(|verify| verify.promises(&report.promised));
