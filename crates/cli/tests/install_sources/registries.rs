@@ -204,3 +204,18 @@ fn an_id_like_one_that_its_registry_has_had_for_longer_asks_first() {
     desk.done(&["remove", "demo.echo"]);
     desk.done(&["install", "demo.ecoh", "--yes", "--allow-similar"]);
 }
+
+#[test]
+fn a_chain_is_tested_with_tools_that_are_not_installed_before_it_is_published() {
+    let desk = Desk::new();
+    let _served = Served::known_to(&desk, "acme");
+    let examples = super::common::repository().join("examples/mcpkg");
+    let chain = examples.join("pipeline").to_str().unwrap().to_owned();
+    let publish = ["publish", &chain, "--no-sign"];
+    let ran = desk.haft(&publish);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stderr.contains("it is not installed"), "{}", ran.stderr);
+    let with = [&publish[..], &["--with", examples.to_str().unwrap()]].concat();
+    let ran = desk.done(&with);
+    assert!(ran.stderr.contains("1 test: 1 passed, 0 failed"), "{}", ran.stderr);
+}
