@@ -17,6 +17,7 @@ use policy::digest_of;
 use serde_json::{Value, json};
 
 use crate::call::{Output, Tool};
+use crate::choose::stamp;
 use crate::plan::{Plan, Way};
 
 /// The folder in the home.
@@ -57,11 +58,18 @@ impl Key {
             && allowance.write.is_empty();
         let is_pure =
             action.side_effects == Some(SideEffects::None) && action.idempotent == Some(true);
-        // A server may remember what it was asked before.
-        let runs_here = matches!(plan.way, Way::Process(_) | Way::Worker(_));
-        (is_alone && is_pure && runs_here).then(|| {
-            let of = [digest, &plan.package, &action.name, &plan.implementation];
-            Self(digest_of(&json!(["haft step 1", of, input])))
+        let program = match &plan.way {
+            Way::Process(one) => one.argv.first(),
+            Way::Worker(one) => one.argv.first(),
+            // A server may remember what it was asked before.
+            Way::Mcp(_) | Way::Http(_) | Way::A2a(_) | Way::Engine(_) | Way::Chain(_) => None,
+        };
+        let program = Path::new(program?);
+        (is_alone && is_pure).then(|| {
+            // An interpreter is no file of the package.
+            let runtime = format!("{} {}", program.display(), stamp(program, &[]));
+            let of = [digest, &plan.package, &action.name, &plan.implementation, &runtime];
+            Self(digest_of(&json!(["haft step 2", of, input])))
         })
     }
 }

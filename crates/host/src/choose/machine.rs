@@ -212,7 +212,7 @@ fn folders_in(said: &str) -> Vec<PathBuf> {
 }
 
 /// What the files look like that an answer comes from.
-fn stamp(program: &Path, folders: &[PathBuf]) -> String {
+pub(crate) fn stamp(program: &Path, folders: &[PathBuf]) -> String {
     let mut stamp = String::new();
     for path in std::iter::once(program).chain(folders.iter().map(PathBuf::as_path)) {
         match path.metadata() {

@@ -17,6 +17,7 @@ use policy::Consent;
 use sandbox::Launcher;
 
 use self::machine::Machine;
+pub(crate) use self::machine::stamp;
 use self::needs::{Language, Needs, Runtime, RuntimeKind};
 use crate::brought::Brought;
 use crate::call::Tool;

@@ -5,7 +5,7 @@ use manifest::model::SideEffects;
 use policy::{Grant, GrantKind, Surface};
 use serde_json::json;
 
-use crate::kit::{call_of, home, host_in, result};
+use crate::kit::{Folder, call_of, home, host_in, host_searching, result};
 use crate::support::{Chain, Tools, logged};
 
 /// A tool that counts how often it was called, as an installed one that says it is pure.
@@ -48,6 +48,21 @@ async fn a_pure_step_is_made_once_for_each_input_and_each_package() {
     assert_eq!(result(&host, &first.tool, json!({"n": 1})).await, json!(3));
     tools.change("a.count", |tool| tool.digest = Some("another file".to_owned()));
     assert_eq!(result(&other, &chain(&tools).tool, json!({"n": 2})).await, json!(1));
+}
+
+#[tokio::test]
+async fn another_interpreter_makes_another_step() {
+    let interpreter = |words: &str| format!("#!/bin/sh\n# {words}\nexec /usr/bin/python3 \"$@\"\n");
+    let programs = Folder::with(&[("tools/bin/python3", &interpreter("old"))]);
+    let folder = programs.path().join("tools/bin");
+    let host = host_searching(&[&folder]).await;
+    let (tools, input) = (counting(), json!({"n": 1}));
+    let chain = chain(&tools);
+    for _ in 0..2 {
+        assert_eq!(result(&host, &chain.tool, input.clone()).await, json!(1));
+    }
+    std::fs::write(folder.join("python3"), interpreter("a newer one")).unwrap();
+    assert_eq!(result(&host, &chain.tool, input.clone()).await, json!(2));
 }
 
 #[tokio::test]
