@@ -9,8 +9,9 @@ use policy::policy::Doubt;
 use crate::declared::Declared;
 use crate::exit::Failure;
 use crate::home::Home;
+use crate::installed;
 use crate::owner;
-use crate::printer::line;
+use crate::printer::{Printer, line};
 use crate::seen::Seen;
 
 /// All that there is to doubt. Whoever only looks makes no ledger.
@@ -34,6 +35,15 @@ pub(crate) fn doubts(policy: &Policy, home: &Home) -> Result<Vec<Doubt>, Failure
     };
     for (id, rules) in &policy.packages {
         found.extend(seen.doubt(id).map(|doubt| Doubt::of_package(id, doubt)));
+        if let Some(named) = &rules.implementation
+            && let Ok(there) = installed::unlinked(id, home, Printer::silent())
+            && let Some(tool) = there.tools.first()
+            && tool.package.implementations.iter().all(|one| one.id != *named)
+        {
+            let message =
+                format!("it has no implementation `{}`, so it cannot be called", line(named));
+            found.push(Doubt::of_package(id, message));
+        }
         let Some(records) = records.as_ref().filter(|_| !rules.actions.is_empty()) else {
             continue;
         };

@@ -70,7 +70,16 @@ pub(crate) fn find(
     home: &Home,
     printer: Printer,
 ) -> Result<Tool, CallError> {
-    let called: Vec<_> = beside.iter().filter(|tool| tool.is_called(id)).collect();
+    let mut called: Vec<&Tool> = Vec::new();
+    for tool in beside.iter().filter(|tool| tool.is_called(id)) {
+        // One that was found in two ways is one.
+        let is_same = |one: &&Tool| {
+            one.place == tool.place && one.package.canonical_id() == tool.package.canonical_id()
+        };
+        if !called.iter().any(is_same) {
+            called.push(tool);
+        }
+    }
     let mut tool = match called.as_slice() {
         [] => match installed::unlinked(id, home, printer) {
             Ok(mut found) => found.tools.remove(0),

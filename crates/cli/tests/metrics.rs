@@ -223,7 +223,7 @@ fn tools_are_ranked_by_what_was_measured_and_what_they_are() {
         "SCORE",
         "?",
         "3 of 4 tests passed",
-        " ms on the average of 50 calls",
+        " ms on the average, of those of 50 calls that went well",
         "trust local, walls L",
         "not known, so it counts 0",
     ] {

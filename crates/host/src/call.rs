@@ -65,6 +65,17 @@ impl Tool {
         })
     }
 
+    /// The version that its calls are counted under. What is called from a path may be anything by now, so it is counted apart
+    /// from what is installed.
+    pub fn counted_version(&self) -> String {
+        let version = self.package.semver();
+        match self.consent {
+            Consent::ByPath if version.contains('+') => format!("{version}.path"),
+            Consent::ByPath => format!("{version}+path"),
+            _ => version,
+        }
+    }
+
     /// The tool that an error is about: of a chain the one whose step failed.
     pub fn about(&self, error: &CallError) -> &Self {
         let step = error.details["step"]["package"].as_str();

@@ -115,13 +115,18 @@ fn failed(code: i32, stdout: &[u8], stderr: &[u8], action: &Action, dialect: Dia
             return error.with("exit", code);
         }
     }
-    let message = match last_line(said) {
-        Some(line) => format!("the tool ended with code {code}: {line}"),
-        None => format!("the tool ended with code {code}"),
+    // Some say it where their answer would be.
+    let answer = String::from_utf8_lossy(stdout);
+    let told = strict(answer.trim()).and_then(|value| error_in(&value));
+    let message = match (last_line(said), &told) {
+        (Some(line), _) => format!("the tool ended with code {code}: {line}"),
+        (None, Some(told)) => format!("the tool ended with code {code}: {told}"),
+        (None, None) => format!("the tool ended with code {code}"),
     };
-    CallError::new(Kind::Failed, message)
+    let error = CallError::new(Kind::Failed, message)
         .with("exit", code)
-        .with("stderr", String::from_utf8_lossy(stderr))
+        .with("stderr", String::from_utf8_lossy(stderr));
+    if said.is_empty() && !answer.trim().is_empty() { error.with("stdout", answer) } else { error }
 }
 
 /// A process that something else ended.
@@ -143,6 +148,12 @@ pub(crate) fn ended_by(exit: Exit, stderr: &[u8], dialect: Dialect) -> CallError
         Exit::Processes => error.with("limit", Limit::Processes.name()),
         _ => error,
     }
+}
+
+/// The error that an answer tells in a usual way.
+fn error_in(value: &Value) -> Option<String> {
+    let error = value.get("error")?;
+    error.as_str().or_else(|| error.get("message")?.as_str()).map(str::to_owned)
 }
 
 /// The standard shape of an error.

@@ -198,7 +198,7 @@ impl Records {
         self.count(Counted {
             series: Series {
                 package: call.package.clone(),
-                version: tool.package.semver(),
+                version: tool.counted_version(),
                 action: call.action.clone(),
                 implementation: call.implementation.clone(),
             },

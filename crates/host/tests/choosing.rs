@@ -55,7 +55,9 @@ fn package(implementations: &[Value], more: &Value, files: &[(&str, &str)]) -> (
     }
     all.extend(files);
     let folder = Folder::with(&all);
-    let tool = folder.tool("manifest.json");
+    let mut tool = folder.tool("manifest.json");
+    // Of what is called from a path nothing is remembered.
+    tool.consent = Consent::ByCard { admitted: Trust::Local };
     (folder, tool)
 }
 
@@ -147,6 +149,14 @@ async fn where_nothing_runs_here_every_reason_is_told_and_one_may_be_named_all_t
     // The owner may say so once for all, whoever calls.
     let host = host_with("[package.\"demo.two.ways\"]\nimplementation = \"python\"\n").await;
     assert_eq!(by(&host, &tool).await, "python");
+    let ways = ways(&host, &tool).await;
+    assert_eq!((&*ways[0].0, ways[0].1), ("python", Some(0)));
+    let words = "your policy names it, though it needs `no-such-package`, which is not installed";
+    assert_eq!((ways[0].2.as_str(), ways.len()), (words, 2));
+    let host = host_with("[package.\"demo.two.ways\"]\nimplementation = \"ruby\"\n").await;
+    let error = kit::error(&host, &tool, json!({})).await;
+    assert!(error.message.contains("`ruby`, which your policy names"), "{error}");
+    assert_eq!(host.ways(&tool).await.unwrap()[0].implementation, "ruby");
 }
 
 #[tokio::test]
@@ -175,9 +185,15 @@ async fn what_a_program_said_is_believed_until_its_file_is_another() {
     let program = programs.path().join("kit");
     std::fs::write(&program, "#!/bin/sh\necho 'Kit 8.0.3 (new)'\n").unwrap();
     assert_eq!(ways(&host, &tool).await[0].0, "kit");
-    // One that does not say its version is taken at its name.
+    // One that does not say its version is taken at its name, after those that do.
     std::fs::write(&program, "#!/bin/sh\nexit 1\n").unwrap();
-    assert_eq!(ways(&host, &tool).await[0].0, "kit");
+    let silent = ways(&host, &tool).await;
+    assert_eq!(silent[1].0, "kit");
+    assert_eq!(silent[1].2, "nobody here can tell whether it has kit >=8.0.0");
+    // What only leads to a program that is not there is none.
+    std::fs::write(&program, "#!/bin/sh\nexit 127\n").unwrap();
+    let gone = ways(&host, &tool).await;
+    assert_eq!((gone[1].1, &*gone[1].2), (None, "needs kit >=8.0.0, and `kit` does not run"));
 }
 
 #[tokio::test]
@@ -307,6 +323,14 @@ async fn a_call_is_not_made_twice_where_that_could_do_harm_and_the_next_call_goe
     let ways = ways(&host, &tool).await;
     assert_eq!((ways[1].0.as_str(), ways[1].1), ("node", Some(1)));
     assert!(ways[1].2.starts_with("it broke once, last at 20"), "{}", ways[1].2);
+    // What is called from a path is what it is now.
+    let path = Tool { consent: Consent::ByPath, ..tool.clone() };
+    let made = host.call(&path, &call_of(&path, &json!({"n": 1})), Warmth::Cold).await;
+    let error = made.reply.unwrap_err();
+    assert_eq!(
+        (&*made.implementation, &error.details["next"]["implementation"]),
+        ("node", &json!("python"))
+    );
     // A tool that says no has not broken.
     let no = "console.error('no such city'); process.exit(1);\n";
     let (_folder, tool) = package(&all, &json!({"toolId": "demo.says.no"}), &[("tool.js", no)]);
@@ -399,12 +423,31 @@ async fn what_the_one_before_reached_for_and_took_is_not_forgotten() {
     let prying = "require('net').connect(443, 'example.com').on('error', () => process.kill(process.pid, 'SIGKILL'));\n";
     let all = [node(&json!({})), python(&json!({}))];
     let harmless = json!({"sideEffects": "none"});
-    let (_folder, mut tool) = package(&all, &harmless, &[("tool.js", prying)]);
-    // Only what is installed can be switched off.
-    tool.consent = Consent::ByCard { admitted: Trust::Local };
+    let (_folder, tool) = package(&all, &harmless, &[("tool.js", prying)]);
     let made = host.call(&tool, &call_of(&tool, &json!({"n": 1})), Warmth::Cold).await;
     assert_eq!((made.fallen.len(), made.attempts), (1, 2), "{:?}", made.reply);
     assert!(made.reply.is_ok());
     assert_eq!(made.blocked.len(), 1, "{:?}", made.blocked);
     assert!(made.violation.is_some());
+}
+
+#[tokio::test]
+async fn whatever_cannot_be_started_or_loaded_is_followed_by_the_next() {
+    let harmless = json!({"sideEffects": "none"});
+    let crlf = ("tools/bin/crlf.sh", "#!/bin/sh\r\necho hi\r\n");
+    for command in [
+        "sh ./gone.sh",
+        "bash ./gone.sh",
+        "perl ./gone.pl",
+        "./tools/bin/crlf.sh",
+        "python3 ./gone.py",
+        "node ./gone.js",
+    ] {
+        let host = host_with("").await;
+        let all = [local("first", command, &json!({})), python(&json!({}))];
+        let (_folder, tool) = package(&all, &harmless, &[crlf]);
+        let made = host.call(&tool, &call_of(&tool, &json!({"n": 1})), Warmth::Cold).await;
+        assert_eq!(made.implementation, "python", "{command}: {:?}", made.reply);
+        assert_eq!(made.fallen.len(), 1, "{command}");
+    }
 }

@@ -113,12 +113,16 @@ fn a_faster_implementation_makes_the_calls_from_then_on() {
         "count  demo.count.slow\n",
         "  its implementation b: ",
         " times as fast (",
-        "    it makes its calls from now on\n",
+        "    `implementation = \"b\"` in the policy chooses it\n",
         "  mcpkg:demo.count.wrong: fails 1 test: two\n",
     ] {
         assert!(told.contains(words), "{words}: {told}");
     }
-    let call = ["call", "--from", "./tools/demo.count.slow", r#"{"text":"a"}"#, "--json"];
+    // What is installed is measured by that.
+    desk.done(&["install", "./tools/demo.count.slow", "--yes", "-q"]);
+    let told = desk.done(&["rank", "--replace", "./chain", "--repeat", "12"]).stdout;
+    assert!(told.contains("    it makes its calls from now on\n"), "{told}");
+    let call = ["call", "demo.count.slow", r#"{"text":"a"}"#, "--json"];
     assert_eq!(desk.done(&call).json()["implementation"], "b");
 }
 
@@ -134,5 +138,6 @@ fn what_is_no_chain_or_has_no_tests_proves_nothing() {
     let replace = ["rank", "--replace", "./chain", "--with", "./tools"];
     desk.refused(&replace, 3, "has no tests to prove anything by");
     desk.refused(&["rank", "--repeat", "3"], 2, "CAPABILITY");
+    desk.refused(&["rank", "text", "--output", "x"], 2, "--output is about a chain");
     desk.refused(&["rank", "pdf", "--replace", "./chain"], 2, "cannot be used");
 }

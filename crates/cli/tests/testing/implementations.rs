@@ -28,7 +28,12 @@ fn status_says_why_each_is_chosen_or_is_not_and_one_may_be_named() {
     fs::write(&manifest, text.replace("\"18.0.0\"", "\"999.0.0\"")).unwrap();
     desk.done(&["install", "./echo", "--yes", "-q"]);
     let told = desk.done(&["status", "demo.echo"]).stdout;
-    assert!(told.contains("implementation python  chosen: the first of its author's"), "{told}");
+    assert!(
+        told.contains(
+            "implementation python  chosen: of those that run here its author has it first"
+        ),
+        "{told}"
+    );
     assert!(told.contains("implementation node  not here: needs Node >=999.0.0, and"), "{told}");
     let [python, node] = statuses(&desk).try_into().unwrap();
     assert_eq!((&*python.0, python.1, python.2), ("python", true, None));
@@ -49,6 +54,16 @@ fn status_says_why_each_is_chosen_or_is_not_and_one_may_be_named() {
     )
     .unwrap();
     assert_eq!(desk.done(&call).json()["implementation"], "node");
+    fs::write(
+        desk.path("home/policy.toml"),
+        "[package.\"demo.echo\"]\nimplementation = \"ruby\"\n",
+    )
+    .unwrap();
+    desk.refused(&call[..3], 2, "has no implementation `ruby`, which your policy names");
+    let told = desk.done(&["status", "demo.echo"]).stdout;
+    assert!(told.contains("ruby  not here: your policy names it, and there is none"), "{told}");
+    let checked = desk.done(&["policy", "check"]);
+    assert!(checked.stderr.contains("it has no implementation `ruby`"), "{}", checked.stderr);
 }
 
 #[test]
@@ -81,9 +96,13 @@ fn what_breaks_is_told_and_the_next_one_answers() {
     assert!(ran.stderr.contains("the implementation `python` broke"), "{}", ran.stderr);
     let ran = desk.done(&["test", "./echo", "--json", "--implementation", "node"]).json();
     assert_eq!(ran["fallen"], Value::Array(Vec::new()));
+    // A folder may have been mended since, so it is told each time.
+    let again = desk.done(&["test", "./echo"]);
+    assert!(again.stderr.contains("the implementation `python` broke"), "{}", again.stderr);
     desk.done(&["install", "./echo", "--yes", "-q"]);
-    // It was found out already.
-    let made = desk.done(&["call", "demo.echo", r#"{"message":"a"}"#, "--json"]).json();
+    let call = ["call", "demo.echo", r#"{"message":"a"}"#];
+    desk.refused(&call, 1, "hint: `node` makes the next call; it was not made twice");
+    let made = desk.done(&[&call[..], &["--json"]].concat()).json();
     assert_eq!((&made["implementation"], &made["fallen"]), (&"node".into(), &Value::Null));
     let [node, python] = statuses(&desk).try_into().unwrap();
     assert_eq!((&*node.0, node.1), ("node", true));

@@ -52,15 +52,20 @@ impl Machine<'_> {
         runtime::is_there(OsStr::new(name), &self.search, &self.tool.root)
     }
 
-    /// The versions of a runtime that a program says it is; none where it does not say.
-    pub(super) async fn versions(&self, kind: &RuntimeKind, program: &str) -> Vec<Version> {
+    /// The versions of a runtime that a program says it is; none where it does not say, and nothing where it does not even
+    /// run: what stands for a runtime may lead nowhere.
+    pub(super) async fn versions(&self, kind: &RuntimeKind, program: &str) -> Option<Vec<Version>> {
         let question = match kind {
             RuntimeKind::Dotnet => "--list-runtimes",
             RuntimeKind::Other(name) if name == "go" => "version",
             _ => "--version",
         };
-        let said = self.asked(program, &[question.into()], &[]).await.unwrap_or_default();
-        match kind {
+        let said = match self.asked(program, &[question.into()], &[]).await {
+            Heard::Said(said) => said,
+            Heard::Nothing => String::new(),
+            Heard::NotRun => return None,
+        };
+        Some(match kind {
             RuntimeKind::Dotnet => {
                 let of_core =
                     |line: &str| line.strip_prefix("Microsoft.NETCore.App ").and_then(version_in);
@@ -70,7 +75,7 @@ impl Machine<'_> {
                 version_in(&said.replace(" go1", " 1")).into_iter().collect()
             }
             _ => version_in(&said).into_iter().collect(),
-        }
+        })
     }
 
     /// What of these packages a Python does not find, each in words; nothing where it cannot be asked.
@@ -85,7 +90,9 @@ impl Machine<'_> {
         question.push(serde_json::to_string(&names).ok()?.into());
         question.extend(libraries.iter().map(|folder| folder.clone().into_os_string()));
         let readable: Vec<PathBuf> = libraries.into_iter().collect();
-        let said = self.asked(program, &question, &readable).await?;
+        let Heard::Said(said) = self.asked(program, &question, &readable).await else {
+            return None;
+        };
         let said: Value = serde_json::from_str(&said).ok()?;
         let found: BTreeMap<String, Option<String>> =
             serde_json::from_value(said["packages"].clone()).ok()?;
@@ -132,22 +139,17 @@ impl Machine<'_> {
     }
 
     /// What a program answers to arguments, inside the walls, or answered before.
-    async fn asked(
-        &self,
-        program: &str,
-        arguments: &[OsString],
-        readable: &[PathBuf],
-    ) -> Option<String> {
+    async fn asked(&self, program: &str, arguments: &[OsString], readable: &[PathBuf]) -> Heard {
         let found =
-            runtime::find(OsStr::new(program), &self.search, &self.tool.root, Word::Package)
-                .ok()?;
+            runtime::find(OsStr::new(program), &self.search, &self.tool.root, Word::Package);
+        let Ok(found) = found else { return Heard::NotRun };
         let question = format!("{} {arguments:?}", found.path.display());
         let kept = self.records.state.said(&question).await.ok().flatten();
         if let Some(kept) = kept
             && now() < kept.at.plus(BELIEVED)
             && stamp(&found.path, &folders_in(&kept.said)) == kept.stamp
         {
-            return Some(kept.said);
+            return Heard::Said(kept.said);
         }
         let mut confinement = Confinement::default();
         confinement.limits.deadline = Some(PATIENCE);
@@ -160,15 +162,23 @@ impl Machine<'_> {
         let asked = tokio::task::spawn_blocking(move || {
             let finished = launcher.spawn(&confinement, &argv).ok()?.finish(b"").ok()?;
             let said = if finished.stdout.is_empty() { &finished.stderr } else { &finished.stdout };
-            (finished.ended.exit == Exit::Code(0))
-                .then(|| String::from_utf8_lossy(said).into_owned())
+            Some(match finished.ended.exit {
+                Exit::Code(0) => Heard::Said(String::from_utf8_lossy(said).into_owned()),
+                // So says what only leads to a program that is not there.
+                Exit::Code(126 | 127) => Heard::NotRun,
+                _ => Heard::Nothing,
+            })
         });
-        let said = asked.await.ok().flatten()?;
+        // Where there are no walls, nobody is asked.
+        let said = match asked.await.ok().flatten().unwrap_or(Heard::Nothing) {
+            Heard::Said(said) => said,
+            other => return other,
+        };
         let stamp = stamp(&found.path, &folders_in(&said));
         let kept = Said { stamp, said, at: now() };
         // Who cannot keep it asks again.
         let _ = self.records.state.note_said(&question, &kept).await;
-        Some(kept.said)
+        Heard::Said(kept.said)
     }
 
     /// Whether there is a graphics card that something could compute on.
@@ -192,6 +202,15 @@ impl Machine<'_> {
     pub(super) fn cores() -> Option<u64> {
         std::thread::available_parallelism().ok().map(|count| count.get() as u64)
     }
+}
+
+/// What a program says when it is asked.
+enum Heard {
+    Said(String),
+    /// It does not say.
+    Nothing,
+    /// There is none, or what there is leads to none.
+    NotRun,
 }
 
 /// What is wrong with a package that was found, or was not.

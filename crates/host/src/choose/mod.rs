@@ -93,22 +93,43 @@ pub(crate) struct Choosing<'c> {
     pub(crate) records: &'c Records,
 }
 
+/// Who names the implementation that is to make a call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Named<'n> {
+    /// Whoever makes it.
+    ByCall(&'n str),
+    /// The owner's policy, where it does.
+    ByPolicy,
+    /// Nobody, whatever the policy says.
+    Nobody,
+}
+
 impl Choosing<'_> {
+    /// The implementation that the policy names.
+    pub(crate) fn by_policy(&self, tool: &Tool) -> Option<&str> {
+        let package = &tool.package;
+        let rules = self.settings.policy.of(&package.canonical_id(), &package.id);
+        rules?.implementation.as_deref()
+    }
+
     /// What runs an action. Where the owner names one, it is that, as long as it can be started.
     pub(crate) async fn choose<'t>(
         &self,
         tool: &'t Tool,
         action: &Action,
-        named: Option<&str>,
+        named: Named<'_>,
     ) -> Result<Choice<'t>, CallError> {
         let package = &tool.package;
-        // What the owner names for a call goes before what their policy names.
-        let rules = self.settings.policy.of(&package.canonical_id(), &package.id);
-        let named = named.or_else(|| rules?.implementation.as_deref());
+        let by_policy = self.by_policy(tool).filter(|_| named == Named::ByPolicy);
+        let named = match named {
+            Named::ByCall(named) => Some(named),
+            Named::ByPolicy => by_policy,
+            Named::Nobody => None,
+        };
         if package.chain.is_some() {
             tool.linked()?;
             if let Some(named) = named {
-                return Err(unknown(named, Vec::new(), &package.id));
+                return Err(unknown(named, Vec::new(), &package.id, by_policy.is_some()));
             }
             let prospects = vec![Prospect::new(Cow::Borrowed(&*CHAIN), Vec::new())];
             return Ok(Choice { prospects, others: Vec::new() });
@@ -117,7 +138,8 @@ impl Choosing<'_> {
         if let Some(named) = named
             && all.iter().all(|one| one.id != named)
         {
-            return Err(unknown(named, all.iter().map(|one| &*one.id).collect(), &package.id));
+            let ids = all.iter().map(|one| &*one.id).collect();
+            return Err(unknown(named, ids, &package.id, by_policy.is_some()));
         }
         let machine = Machine {
             tool,
@@ -144,10 +166,12 @@ impl Choosing<'_> {
             others.retain(|(id, _)| *id == named);
         }
         if prospects.is_empty() {
-            let error = nothing(&others, &package.id);
-            return Err(if only_lacks { error.with("lacking", true) } else { error });
+            let error = nothing(&others, &package.id, named.is_some());
+            let is_lacking = only_lacks && named.is_none();
+            return Err(if is_lacking { error.with("lacking", true) } else { error });
         }
-        if prospects.len() > 1 {
+        // What is called from a path may have been changed since, and its author wants to see it as it is.
+        if prospects.len() > 1 && tool.consent != Consent::ByPath {
             let (id, version) = (package.canonical_id(), package.semver());
             let pasts = self.records.state.pasts(&id, &version, now()).await;
             let mut pasts = pasts.map_err(|error| broken(&error))?;
@@ -173,15 +197,17 @@ fn of_action<'t>(
         .filter(move |one| name.as_ref().is_none_or(|name| one.id == *name))
 }
 
-fn unknown(named: &str, ids: Vec<&str>, package: &str) -> CallError {
-    let message = format!("`{package}` has no implementation `{named}`");
+fn unknown(named: &str, ids: Vec<&str>, package: &str, by_policy: bool) -> CallError {
+    let who = if by_policy { ", which your policy names (`implementation`)" } else { "" };
+    let message = format!("`{package}` has no implementation `{named}`{who}");
     CallError::new(Kind::BadInput, message).with("implementations", ids)
 }
 
-fn nothing(others: &[(&str, String)], package: &str) -> CallError {
+fn nothing(others: &[(&str, String)], package: &str, is_named: bool) -> CallError {
     let reasons: Vec<_> = others.iter().map(|(id, reason)| format!("`{id}` {reason}")).collect();
     let message = match reasons.as_slice() {
         [] => format!("`{package}` does not say how it is run"),
+        [only] if is_named => format!("it does not run here: {only}"),
         reasons => format!("nothing of `{package}` runs here: {}", reasons.join("; ")),
     };
     CallError::new(Kind::Unavailable, message).with("implementations", reasons)
@@ -220,9 +246,13 @@ impl Machine<'_> {
         if !one.platforms.is_empty() && !one.platforms.iter().any(|name| name == PLATFORM) {
             lacking.push(format!("is for {}, this is {PLATFORM}", one.platforms.join(", ")));
         }
+        let mut silent = Vec::new();
         let started = match &program {
             Some(program) => match self.program(program, &needs.runtimes).await {
-                Ok(started) => Some(started),
+                Ok((started, unknown)) => {
+                    silent = unknown;
+                    Some(started)
+                }
                 Err(Missed::Program) => {
                     return Fit::Cannot(format!("needs `{program}`, which is not here"));
                 }
@@ -233,7 +263,8 @@ impl Machine<'_> {
             },
             None => None,
         };
-        let unknown = self.lacks(one, &needs, started.as_deref(), &mut lacking).await;
+        let mut unknown = self.lacks(one, &needs, started.as_deref(), &mut lacking).await;
+        unknown.extend(silent);
         let implementation = match (&program, started) {
             (Some(program), Some(started)) if *program != started => {
                 Cow::Owned(starting(one, &started))
@@ -249,7 +280,11 @@ impl Machine<'_> {
 
     /// The program that stands for one which a manifest names: itself, or another of the same runtime, where that is
     /// not here or in no version that does.
-    async fn program(&self, named: &str, runtimes: &[Runtime]) -> Result<String, Missed> {
+    async fn program(
+        &self,
+        named: &str,
+        runtimes: &[Runtime],
+    ) -> Result<(String, Vec<String>), Missed> {
         let kind = RuntimeKind::of_program(named);
         let mut programs = vec![named.to_owned()];
         let own: Vec<_> = runtimes.iter().filter(|one| Some(&one.kind) == kind.as_ref()).collect();
@@ -267,24 +302,36 @@ impl Machine<'_> {
         programs.retain(|one| self.has(one));
         let mut missed = None;
         for program in programs {
-            match self.unmet(&own, &program).await {
-                None => return Ok(program),
+            let mut unknown = Vec::new();
+            match self.unmet(&own, &program, &mut unknown).await {
+                None => return Ok((program, unknown)),
                 Some(why) => missed = missed.or(Some(Missed::Version(program, why))),
             }
         }
         Err(missed.unwrap_or(Missed::Program))
     }
 
-    /// Which of these runtimes a program is not, in words. What does not say its version is taken at its name.
-    async fn unmet(&self, runtimes: &[&Runtime], program: &str) -> Option<String> {
+    /// Which of these runtimes a program is not, in words. What does not say its version is taken at its name, and named
+    /// among what nobody can look at.
+    async fn unmet(
+        &self,
+        runtimes: &[&Runtime],
+        program: &str,
+        unknown: &mut Vec<String>,
+    ) -> Option<String> {
         for Runtime { kind, versions } in runtimes.iter().copied() {
             if versions.comparators.is_empty() {
                 continue;
             }
-            let found = self.versions(kind, program).await;
-            if !found.is_empty() && !found.iter().any(|one| versions.matches(one)) {
+            let name = kind.name();
+            let Some(found) = self.versions(kind, program).await else {
+                return Some(format!("needs {name} {versions}, and `{program}` does not run"));
+            };
+            if found.is_empty() {
+                unknown.push(format!("{name} {versions}"));
+            } else if !found.iter().any(|one| versions.matches(one)) {
                 let found: Vec<_> = found.iter().map(ToString::to_string).collect();
-                let (name, found) = (kind.name(), found.join(", "));
+                let found = found.join(", ");
                 return Some(format!("needs {name} {versions}, and `{program}` is {found}"));
             }
         }
@@ -305,7 +352,7 @@ impl Machine<'_> {
             let programs = other.kind.programs();
             match programs.iter().find(|program| self.has(program)) {
                 None => lacking.push(format!("needs `{}`, which is not here", programs[0])),
-                Some(program) => lacking.extend(self.unmet(&[other], program).await),
+                Some(program) => lacking.extend(self.unmet(&[other], program, &mut unknown).await),
             }
         }
         for command in needs.commands.iter().filter(|command| !self.has(command)) {

@@ -196,7 +196,8 @@ impl Needs {
         };
         let (name, versions) = match (name.strip_prefix("min"), name.strip_prefix("max")) {
             (Some(name), _) => (name, padded(text).map(|text| format!(">={text}"))),
-            (_, Some(name)) => (name, padded(text).map(|text| format!("<={text}"))),
+            // `18` is every 18.
+            (_, Some(name)) => (name, Some(format!("<={}", text.trim().trim_start_matches('v')))),
             (None, None) => (name, Some(text.to_owned())),
         };
         self.add_range(name.trim_matches(['_', '-']), versions.as_deref())
@@ -444,7 +445,7 @@ mod tests {
             .collect();
         assert_eq!(
             runtimes,
-            ["Python >=3.11.0, <4", "Node >=18.0.0", "Python <=3.13.0", "Node >=16.0.0, <23"]
+            ["Python >=3.11.0, <4", "Node >=18.0.0", "Python <=3.13", "Node >=16.0.0, <23"]
         );
         let packages: Vec<_> =
             found.packages.iter().map(|one| (one.name.as_str(), one.versions.as_str())).collect();

@@ -9,13 +9,14 @@ use std::time::Instant;
 
 use ledger::state::implementations::Broken;
 use manifest::model::{Action, Entry, Implementation, OutputFormat, SideEffects};
-use policy::Surface;
+use policy::policy::Weights;
+use policy::{Consent, Surface};
 use serde_json::{Value, json};
 
 use super::{Host, Made, Settings, action_of};
 use crate::call::{Call, Tool};
 use crate::chain::trace::Trace;
-use crate::choose::{Choice, Choosing, Prospect};
+use crate::choose::{Choice, Choosing, Named, Prospect};
 use crate::error::{CallError, Kind};
 use crate::records::{Records, now};
 use crate::run::worker::Warmth;
@@ -55,7 +56,7 @@ impl Way {
             format!("{ms:.1} ms, {:.0} % went well, {score} of 100", success * 100.0)
         });
         let plain = match self.place {
-            Some(0) => "the first of its author's that runs here",
+            Some(0) => "of those that run here its author has it first",
             _ => "not called often enough to be measured against the others",
         };
         let plain = (measured.is_none() && self.why.is_none()).then(|| plain.to_owned());
@@ -85,7 +86,8 @@ impl Host {
         tool: &'t Tool,
         call: &Call,
     ) -> Result<Choice<'t>, CallError> {
-        self.choose_for(tool, action_of(tool, call)?, call.implementation.as_deref()).await
+        let named = call.implementation.as_deref().map_or(Named::ByPolicy, Named::ByCall);
+        self.choose_for(tool, action_of(tool, call)?, named).await
     }
 
     /// The same of an action.
@@ -93,7 +95,7 @@ impl Host {
         &self,
         tool: &'t Tool,
         action: &Action,
-        named: Option<&str>,
+        named: Named<'_>,
     ) -> Result<Choice<'t>, CallError> {
         let Self { settings, launcher, records, .. } = self;
         Box::pin(Choosing { settings, launcher, records }.choose(tool, action, named)).await
@@ -130,13 +132,16 @@ impl Host {
             let made = Box::pin(made).await.after(before.take());
             let breakage = made.reply.as_ref().err();
             let breakage = breakage.and_then(|error| Breakage::of(error, &call, made.has_begun));
-            if choice.prospects.len() > 1 {
+            if choice.prospects.len() > 1 && tool.consent != Consent::ByPath {
                 self.note_health(tool, prospect, &made, breakage.as_ref()).await;
             }
-            let Some(breakage) = breakage.filter(|one| one.may_be_tried_again(tool, &call, by))
-            else {
-                return made;
-            };
+            let Some(breakage) = breakage else { return made };
+            if !breakage.may_be_tried_again(tool, &call, by) {
+                return match prospects.peek() {
+                    Some(next) => made.leaving(&next.implementation.id, breakage.is_sure),
+                    None => made,
+                };
+            }
             let left = within.map(|within| within.saturating_sub(began.elapsed()));
             let is_late = left.is_some_and(|left| left.is_zero());
             if prospects.peek().is_none() || is_late || call.called_off.is_cancelled() {
@@ -184,29 +189,44 @@ pub async fn ways(
 ) -> Result<Vec<Way>, CallError> {
     let Some(action) = tool.package.actions.first() else { return Ok(Vec::new()) };
     let choosing = Choosing { settings, launcher, records };
-    let choice = match choosing.choose(tool, action, None).await {
-        Ok(choice) => choice,
-        Err(error) => return not_here(tool, error),
+    let mut ways = match choosing.choose(tool, action, Named::Nobody).await {
+        Ok(choice) => choice.ways(&settings.policy.rank.weights),
+        Err(error) => not_here(tool, error)?,
     };
-    let weights = &settings.policy.rank.weights;
-    let runs = choice.prospects.iter().enumerate().map(|(place, one)| Way {
-        implementation: one.implementation.id.clone(),
-        place: Some(place),
-        why: one.why(),
-        measured: one
-            .score(weights)
-            .and_then(|score| Some((one.past.mean_ms?, one.past.success?, score))),
-    });
-    let others = choice.others.iter().map(|(id, why)| Way {
-        implementation: (*id).to_owned(),
-        place: None,
-        why: Some(why.clone()),
-        measured: None,
-    });
-    Ok(runs.chain(others).collect())
+    if let Some(named) = choosing.by_policy(tool).filter(|_| tool.package.chain.is_none()) {
+        put_first(&mut ways, named);
+    }
+    Ok(ways)
 }
 
+/// Puts the one before all others that the policy names.
+fn put_first(ways: &mut Vec<Way>, named: &str) {
+    let found = ways.iter().position(|way| way.implementation == named);
+    let (why, lacks) = match found.map(|at| ways.remove(at)) {
+        Some(way) => (BY_POLICY.to_owned(), way.why.filter(|_| way.place.is_none())),
+        None => (format!("{BY_POLICY}, and there is none"), None),
+    };
+    let why = lacks.map_or(why.clone(), |lacks| format!("{why}, though it {lacks}"));
+    let place = found.map(|_| 0);
+    for way in ways.iter_mut() {
+        way.place = way.place.map(|place| place + usize::from(found.is_some()));
+    }
+    let implementation = named.to_owned();
+    ways.insert(0, Way { implementation, place, why: Some(why), measured: None });
+}
+
+/// Why an implementation comes before all others, whatever else holds.
+const BY_POLICY: &str = "your policy names it";
+
 impl Made {
+    /// The same call, which another implementation could have made, had the one that broke not begun.
+    fn leaving(mut self, next: &str, is_sure: bool) -> Self {
+        if let Err(error) = &mut self.reply {
+            error.details["next"] = json!({ "implementation": next, "sure": is_sure });
+        }
+        self
+    }
+
     /// The same call, after it was tried in vain: what was done and reached for then is not forgotten.
     fn after(mut self, before: Option<Self>) -> Self {
         let Some(before) = before else { return self };
@@ -240,6 +260,25 @@ fn not_here(tool: &Tool, error: CallError) -> Result<Vec<Way>, CallError> {
 }
 
 impl Choice<'_> {
+    /// All of it, as it is told.
+    fn ways(&self, weights: &Weights) -> Vec<Way> {
+        let runs = self.prospects.iter().enumerate().map(|(place, one)| Way {
+            implementation: one.implementation.id.clone(),
+            place: Some(place),
+            why: one.why(),
+            measured: one
+                .score(weights)
+                .and_then(|score| Some((one.past.mean_ms?, one.past.success?, score))),
+        });
+        let others = self.others.iter().map(|(id, why)| Way {
+            implementation: (*id).to_owned(),
+            place: None,
+            why: Some(why.clone()),
+            measured: None,
+        });
+        runs.chain(others).collect()
+    }
+
     /// The one that comes first.
     pub(super) fn first(&self) -> &Implementation {
         &self.prospects[0].implementation
@@ -277,12 +316,13 @@ impl Breakage {
         let said = |name: &str| details.get(name).and_then(Value::as_str).unwrap_or_default();
         let exit = details.get("exit").and_then(Value::as_i64);
         let status = details.get("status").and_then(Value::as_u64);
-        let of_home =
-            ["unwritten", "damaged", "obstacle"].iter().any(|name| details.get(name).is_some());
+        let of_home = ["unwritten", "damaged"].iter().any(|name| details.get(name).is_some());
         let is_sure = match error.kind {
             // Nobody is to blame who was never asked.
             Kind::Unavailable if of_home => return None,
-            Kind::Unavailable => details.get("program").is_some(),
+            Kind::Unavailable => {
+                ["program", "obstacle"].iter().any(|name| details.get(name).is_some())
+            }
             // Shells say so of a program that is not there or cannot be executed.
             Kind::Failed if matches!(exit, Some(126 | 127)) => true,
             Kind::Failed if exit.is_some() && is_unloaded(said("stderr")) => true,
@@ -296,7 +336,12 @@ impl Breakage {
             _ => return None,
         };
         Some(Self {
-            why: error.message.lines().next().unwrap_or_default().to_owned(),
+            why: reason(said("stderr"))
+                .unwrap_or(&error.message)
+                .lines()
+                .next()
+                .unwrap_or_default()
+                .to_owned(),
             is_sure,
             is_its_own: has_begun || is_sure,
             has_run: has_begun,
@@ -318,6 +363,15 @@ impl Breakage {
     }
 }
 
+/// The line of what a runtime said that names an error; the last one of Node is its version.
+fn reason(said: &str) -> Option<&str> {
+    let is_error = |line: &&str| {
+        let word = line.split([':', ' ']).next().unwrap_or_default();
+        word.ends_with("Error") || word.ends_with("Exception")
+    };
+    said.lines().map(str::trim).find(is_error)
+}
+
 /// Whether what a runtime said on its way out is that it could not load what it should run.
 fn is_unloaded(said: &str) -> bool {
     let signs = [
@@ -327,6 +381,9 @@ fn is_unloaded(said: &str) -> bool {
         "MODULE_NOT_FOUND",
         "ERR_REQUIRE_ESM",
         "can't open file",
+        "cannot open ",
+        "Can't open perl script",
+        "No such file or directory -- ",
         "You must install or update .NET",
         "Could not find or load main class",
         "Unable to access jarfile",

@@ -52,6 +52,13 @@ pub(super) fn doubts(policy: &Policy) -> Vec<Doubt> {
     let packages = &policy.packages;
     limits.extend(packages.iter().map(|(id, one)| (of_package(id), one.timeout_ms, one.memory)));
     let mut found = Vec::new();
+    let weights = &policy.rank.weights;
+    let sum =
+        weights.correctness + weights.latency + weights.cost + weights.safety + weights.resilience;
+    if sum > 1.0 + 1e-9 {
+        let message = format!("the weights add up to {sum:.2}, and scores are cut off at 1");
+        found.push(Doubt::new("rank", message));
+    }
     for (table, timeout, memory) in limits {
         for (name, said, most) in
             [("timeout", timeout, max_timeout_ms), ("memory", memory, max_memory)]

@@ -155,6 +155,7 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let damaged = text("damaged").map(owner::without_state);
     let others = [
         implementation_words(error, tool),
+        next_words(error, tool),
         taken_words(error),
         text("login").map(|_| login_words::impossible(&tool.package).to_owned()),
         damaged,
@@ -248,6 +249,21 @@ fn implementation_words(error: &CallError, tool: &Tool) -> Option<String> {
         )),
         _ => None,
     }
+}
+
+/// Which other implementation there is, of a call that none made because the first may have done something already.
+fn next_words(error: &CallError, tool: &Tool) -> Option<String> {
+    let next = error.details.get("next")?;
+    let id = line(next["implementation"].as_str()?);
+    let is_kept = tool.consent != Consent::ByPath && next["sure"] == true;
+    let then = if is_kept {
+        format!("`{id}` makes the next call")
+    } else {
+        format!("--implementation {} makes it by another", shell::word(&id))
+    };
+    Some(format!(
+        "{then}; it was not made twice, because nothing says that this does no harm (`sideEffects`, `idempotent`)"
+    ))
 }
 
 /// What an action takes, where it was given something else.

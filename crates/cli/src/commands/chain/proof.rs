@@ -22,6 +22,9 @@ use crate::{interrupt, owner, walls};
 /// How many different tests are run at most.
 const MOST_TESTS: usize = 1_000;
 
+/// Fewer pairs than these tell nothing, even if one is always the faster one.
+const FEWEST: u64 = 8;
+
 /// Where tools are run against each other.
 pub(in crate::commands) struct Proof {
     pub(in crate::commands) host: Host,
@@ -120,9 +123,10 @@ pub(in crate::commands) fn verdict(compared: &Compared, [first, second]: [&str; 
         (Some(_), Some(ratio)) => {
             format!("{first} is {:.2} times as fast as {second}", 1.0 / ratio)
         }
+        _ if pairs < FEWEST => format!("{pairs} pairs are too few to tell which is faster"),
         _ => "neither is clearly faster".to_owned(),
     };
-    let tested = format!("{second} was faster in {faster} of {pairs} pairs, p = {chance:.2}");
+    let tested = format!("{second} was faster in {faster} of {pairs} pairs, p = {chance:.3}");
     let right = match compared.lost().len() {
         0 => format!("{second} passes what {first} passes"),
         lost => format!("{second} fails {} that {first} passes", count(lost, "test")),

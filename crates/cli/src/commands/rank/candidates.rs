@@ -204,7 +204,10 @@ fn put_measured(candidate: &mut Candidate, measured: Option<&Measured>) {
     if let Some(standing) = &measured.standing {
         let calls = super::super::count(standing.calls, "call");
         if let Some(ms) = candidate.facts.latency_ms {
-            because.push(("latency", format!("{ms:.0} ms on the average of {calls}")));
+            because.push((
+                "latency",
+                format!("{ms:.0} ms on the average, of those of {calls} that went well"),
+            ));
         }
         if let Some(part) = candidate.facts.resilience {
             because.push(("resilience", format!("{:.1} % of {calls} went well", part * 100.0)));

@@ -82,6 +82,7 @@ pub(crate) fn run(
     if let Some(chain) = &args.replacing.replace {
         return replace::run(chain, &args.replacing, home, ask, json_wanted, printer);
     }
+    args.replacing.check_unused()?;
     let wanted: Vec<_> = args.capability.iter().map(|name| name.trim().to_lowercase()).collect();
     if wanted.iter().any(String::is_empty) {
         return Err(Failure::invalid("a capability is empty"));

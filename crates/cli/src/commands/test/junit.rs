@@ -39,7 +39,11 @@ fn put_suite(out: &mut dyn Write, tested: &Tested) -> io::Result<()> {
     let ended = &tested.report.ended;
     let count = |verdict| ended.iter().filter(|one| Verdict::of(one, tested) == verdict).count();
     let broken = tested.promises.iter().filter(|one| !one.is_kept).count();
-    let package = escaped(&tested.tool.package.canonical_id());
+    let package = tested.tool.package.canonical_id();
+    let package = match &tested.by {
+        Some(by) => escaped(&format!("{package} by {by}")),
+        None => escaped(&package),
+    };
     writeln!(
         out,
         "  <testsuite name=\"{package}\" tests=\"{}\" failures=\"{}\" errors=\"{}\" skipped=\"{}\" time=\"{}\">",

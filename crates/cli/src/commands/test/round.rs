@@ -19,7 +19,7 @@ use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, line};
 use crate::tools::{self, Found};
-use crate::{disk, fetch, installed, interrupt, owner, steps, walls};
+use crate::{disk, fetch, installed, interrupt, measured, owner, steps, walls};
 
 /// How all tests went.
 pub(super) struct Round {
@@ -48,7 +48,7 @@ impl Tested {
         let flaky = self.report.ended.iter().filter(is_flaky).count();
         Noted {
             package: self.tool.package.canonical_id(),
-            version: self.tool.package.semver(),
+            version: self.tool.counted_version(),
             total: self.report.total() as u64,
             passed: self.report.passed() as u64,
             flaky: flaky as u64,
@@ -110,6 +110,7 @@ impl Round {
             let why = line(&error.to_string());
             printer.alarm(&format!("the calls could not be counted: {why}"));
         }
+        measured::watch(host.records(), &runtime, printer);
         if ran.is_ok() && args.only.is_empty() {
             let mut noted: Vec<String> = Vec::new();
             for one in tested.iter().filter(|one| one.report.total() > 0) {
@@ -205,7 +206,11 @@ async fn implementations(
             let (id, named) = (line(&tool.package.id), line(named));
             let message = format!("`{id}` has no implementation `{named}`");
             let there = line(&ids.join(", "));
-            return Err(Failure::invalid(message).hint(format!("there are {there}, and `{ALL}`")));
+            let hint = match ids.len() {
+                0 => "it is made of other tools".to_owned(),
+                _ => format!("there are {there}, and `{ALL}`"),
+            };
+            return Err(Failure::invalid(message).hint(hint));
         }
     };
     let ways = ways.map_err(|error| failure(&error, &error.blocked, tool))?;

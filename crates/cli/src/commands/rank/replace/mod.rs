@@ -31,6 +31,9 @@ use crate::{disk, project, steps};
 /// How many tools are tried for a step; those that were measured to be fast come first.
 const MOST_TRIED: usize = 6;
 
+/// How often each test is called on each, unless somebody says otherwise.
+const REPEAT: u32 = 20;
+
 #[derive(Args, Debug)]
 pub(super) struct ReplaceArgs {
     /// Propose faster tools and implementations for the steps of this chain, and prove it by running both: an
@@ -41,7 +44,7 @@ pub(super) struct ReplaceArgs {
     #[arg(long, value_name = "PATH", requires = "replace")]
     with: Vec<PathBuf>,
     /// With --replace: call each test so often on each
-    #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", default_value_t = REPEAT, value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeat: u32,
     /// With --replace: approve the calls that need your word
     #[arg(long, requires = "replace")]
@@ -49,6 +52,25 @@ pub(super) struct ReplaceArgs {
     /// With --replace: write the chain with what was proven faster into this new folder, as its next version
     #[arg(long, short, value_name = "FOLDER", requires = "replace")]
     output: Option<PathBuf>,
+}
+
+impl ReplaceArgs {
+    /// Refuses what means nothing without a chain.
+    pub(super) fn check_unused(&self) -> Result<(), Failure> {
+        let used = [
+            (!self.with.is_empty(), "--with"),
+            (self.approve, "--approve"),
+            (self.output.is_some(), "--output"),
+            (self.repeat != REPEAT, "--repeat"),
+        ];
+        match used.into_iter().find(|(is_used, _)| *is_used) {
+            Some((_, flag)) => {
+                let message = format!("{flag} is about a chain, and there is no --replace");
+                Err(Failure::invalid(message))
+            }
+            None => Ok(()),
+        }
+    }
 }
 
 /// What was tried for a step.
@@ -111,8 +133,8 @@ pub(super) fn run(
     let manifest = manifest_of(tool)?;
     let proof = Proof::new(args.repeat, args.approve, home, ask)?;
     let pool = pool(&with, &proof, home, printer)?;
-    let trying =
-        Trying { tool, manifest: &manifest, cases: &own, pool: &pool, proof: &proof, home };
+    let (manifest, cases, pool, proof_of) = (&manifest, &own[..], &pool[..], &proof);
+    let trying = Trying { tool, manifest, cases, pool, proof: proof_of, home, printer };
     let tried = trying.all(linked);
     let together = tried.and_then(|trials| {
         let together = trying.together(&trials)?;
@@ -196,6 +218,7 @@ struct Trying<'t> {
     pool: &'t [Tool],
     proof: &'t Proof,
     home: &'t Home,
+    printer: Printer,
 }
 
 /// The chain with all that was proven to be faster.
@@ -205,9 +228,9 @@ struct Together {
 }
 
 impl Together {
-    /// Whether it passes what the chain passes now, and is not slower.
+    /// Whether it passes what the chain passes now, and is faster.
     fn is_good(&self) -> bool {
-        self.compared.lost().is_empty() && self.compared.faster() != Some(0)
+        self.compared.lost().is_empty() && self.compared.faster() == Some(1)
     }
 }
 
@@ -225,6 +248,7 @@ impl Trying<'_> {
             };
             let (own, of_step) = Self::narrowed(&target.tool, action)?;
             for implementation in self.implementations(&own)? {
+                self.tell(step, &format!("implementation {implementation} of {now}"));
                 let result = self.by_implementation(&own, &implementation, &of_step)?;
                 trials.push(trial(What::Implementation(implementation), result));
             }
@@ -234,6 +258,7 @@ impl Trying<'_> {
                     break;
                 }
                 left -= 1;
+                self.tell(step, &other.package.canonical_id());
                 let is_only = other.package.actions.len() == 1;
                 let action = (!is_only).then(|| of_other.name.clone());
                 let instead = Instead { tool: other.package.id.clone(), action };
@@ -244,6 +269,11 @@ impl Trying<'_> {
             }
         }
         Ok(trials)
+    }
+
+    /// Says what is tried now, which takes a while.
+    fn tell(&self, step: &Step, what: &str) {
+        self.printer.note(&format!("Trying {} for {}", line(what), line(&step.name)));
     }
 
     /// A tool with one action alone, and the tests of that.

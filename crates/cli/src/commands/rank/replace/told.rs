@@ -72,7 +72,7 @@ impl Trial {
 
 fn sureness(compared: &Compared) -> String {
     let [slower, faster] = compared.faster;
-    format!(" ({faster} of {} pairs, p = {:.2})", slower + faster, compared.chance())
+    format!(" ({faster} of {} pairs, p = {:.3})", slower + faster, compared.chance())
 }
 
 impl Told<'_> {
