@@ -6,7 +6,7 @@ use std::process::{Command, Stdio};
 use egress::Rule;
 use egress::http::Url;
 use install::acquire::{Bringer, Images, Index, Manager, Reach, Requirement, Sources};
-use manifest::model::{Acquire, Entry, Package};
+use manifest::model::{Acquire, Entry, Implementation, Package};
 use policy::{ContainerWay, Policy, SourceRules};
 
 use crate::exit::Failure;
@@ -17,6 +17,16 @@ use crate::printer::line;
 pub(crate) struct Needed<'p> {
     pub(crate) acquire: &'p Acquire,
     pub(crate) packages: Vec<Requirement>,
+}
+
+/// The implementations whose packages are had: the first that could be started here, since another may want what nobody has or
+/// another version of the same; all of them where none could.
+fn wanted(all: &[Implementation]) -> &[Implementation] {
+    let search = std::env::var_os("PATH").unwrap_or_default();
+    match all.iter().position(|one| host::could_start(one, &search)) {
+        Some(first) => std::slice::from_ref(&all[first]),
+        None => all,
+    }
 }
 
 impl<'p> Needed<'p> {
@@ -33,7 +43,7 @@ impl<'p> Needed<'p> {
         let bad =
             |error: install::acquire::BadRequirement| Failure::invalid(line(&error.to_string()));
         let mut packages = Vec::new();
-        for one in &package.implementations {
+        for one in wanted(ways) {
             packages.extend(Requirement::of_implementation(one).map_err(bad)?);
         }
         for text in &package.dependencies {

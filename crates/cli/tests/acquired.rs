@@ -170,6 +170,11 @@ fn what_an_implementation_requires_is_acquired_too() {
             "platforms": ["linux-x64", "linux-arm64", "darwin-x64", "darwin-arm64"],
             "endpoint": {"type": "local", "command": "python3 ./say.py"},
             "requirements": {"packages": ["hello-dep==1.5"]},
+        }, {
+            // Nobody has what this one wants, which keeps nobody from the other.
+            "id": "other", "language": "python",
+            "endpoint": {"type": "local", "command": "python3 ./other.py"},
+            "requirements": {"packages": ["hello-dep==99", "no-such-thing"]},
         }],
         "tests": [],
     });
@@ -180,6 +185,8 @@ fn what_an_implementation_requires_is_acquired_too() {
     assert_eq!(valid.code, 0, "{}{}", valid.stdout, valid.stderr);
     desk.done(&["install", "./needy", "--yes", "-q"]);
     assert_eq!(desk.done(&["call", "acme.needy", "{}"]).json(), json!({"word": "old"}));
+    let told = desk.done(&["status", "acme.needy"]).stdout;
+    assert!(told.contains("other  not here: needs `hello-dep` ==99, which is 1.5"), "{told}");
 }
 
 #[test]

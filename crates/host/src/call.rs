@@ -72,7 +72,7 @@ impl Tool {
         match self.consent {
             Consent::ByPath if version.contains('+') => format!("{version}.path"),
             Consent::ByPath => format!("{version}+path"),
-            _ => version,
+            Consent::ByCard { .. } => version,
         }
     }
 

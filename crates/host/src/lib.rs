@@ -70,6 +70,7 @@ mod weight;
 pub use blocked::{Blocked, Why};
 pub use brought::Brought;
 pub use call::{Advance, Approver, AskedStep, Call, Given, Matter, Output, Progress, Said, Tool};
+pub use choose::could_start;
 pub use confine::denied;
 pub use endpoint::endpoints;
 pub use eras::InHome;

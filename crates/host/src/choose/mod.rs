@@ -8,13 +8,15 @@ mod needs;
 mod order;
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
+use std::path::Path;
 use std::sync::LazyLock;
 
 use ledger::state::implementations::Past;
 use manifest::dialect::Dialect;
 use manifest::model::{Acquire, Action, Entry, Implementation, Package};
 use policy::Consent;
-use sandbox::Launcher;
+use sandbox::{Launcher, runtime};
 
 use self::machine::Machine;
 pub(crate) use self::machine::stamp;
@@ -388,6 +390,21 @@ impl Machine<'_> {
         }
         unknown
     }
+}
+
+/// Whether an implementation could be started on this machine, as far as its platform and its program say.
+pub fn could_start(one: &Implementation, search: &OsStr) -> bool {
+    let program = match &one.entry {
+        Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => argv.first(),
+        _ => None,
+    };
+    let is_there = |name: &str| runtime::is_there(OsStr::new(name), search, Path::new("/"));
+    let has_program = program.is_none_or(|name| {
+        let others = RuntimeKind::of_program(name).map(|kind| kind.programs()).unwrap_or_default();
+        name.contains('/') || is_there(name) || others.iter().any(|other| is_there(other))
+    });
+    let is_for_this = one.platforms.is_empty() || one.platforms.iter().any(|name| name == PLATFORM);
+    is_for_this && has_program && why_not_at_all(one).is_none()
 }
 
 /// Why no program does.
