@@ -1,6 +1,6 @@
 //! What the steps of chains call: what lies beside a chain, what --with names, and what is installed, in this order.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use host::chain::link;
@@ -14,7 +14,7 @@ use crate::home::Home;
 use crate::load::Loading;
 use crate::printer::{Printer, line};
 use crate::tools::{self, Found};
-use crate::{installed, owner, shell};
+use crate::{disk, installed, owner, shell};
 
 /// How long what was approved of a server may be read.
 const READING: Duration = Duration::from_secs(10);
@@ -44,7 +44,41 @@ pub(crate) fn with(
     printer: Printer,
 ) -> Result<Vec<Found>, Failure> {
     let loading = Loading { dialect: None, id: None };
-    paths.iter().map(|path| tools::at(path, loading, home, printer)).collect()
+    let mut all = Vec::new();
+    for path in paths {
+        match tools::at(path, loading, home, Printer::silent()) {
+            Ok(found) => all.push(found),
+            Err(_) => match each_below(path, home, printer) {
+                Some(found) => all.extend(found),
+                // What is wrong with it is told.
+                None => all.push(tools::at(path, loading, home, printer)?),
+            },
+        }
+    }
+    Ok(all)
+}
+
+/// The packages in the folders of a folder, one of which cannot be read: that one may be nobody's concern. Nothing where none can.
+fn each_below(path: &Path, home: &Home, printer: Printer) -> Option<Vec<Found>> {
+    let loading = Loading { dialect: None, id: None };
+    let mut folders: Vec<PathBuf> =
+        std::fs::read_dir(path).ok()?.flatten().map(|entry| entry.path()).collect();
+    folders.sort();
+    let (mut all, mut passed_over) = (Vec::new(), Vec::new());
+    for folder in folders.iter().filter(|folder| disk::manifest_in(folder).is_ok()) {
+        match tools::at(folder, loading, home, Printer::silent()) {
+            Ok(found) => all.push(found),
+            Err(failure) => passed_over.push((folder, failure)),
+        }
+    }
+    if all.is_empty() {
+        return None;
+    }
+    for (folder, failure) in passed_over {
+        let (folder, why) = (line(&folder.to_string_lossy()), line(&failure.message));
+        printer.warn(&format!("`{folder}` is passed over: {why}"));
+    }
+    Some(all)
 }
 
 /// A step of a chain as it is told: what it calls with what, and why the owner is asked or what was decided.

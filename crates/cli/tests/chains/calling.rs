@@ -221,3 +221,23 @@ fn independent_elements_of_a_list_go_through_a_chain_in_order() {
     let got = |name: &str| json!({"got": {"name": name, "by": "nobody"}});
     assert_eq!(ran.json(), json!([got("a"), got("b"), got("c")]));
 }
+
+#[test]
+fn a_broken_package_beside_those_that_steps_call_is_passed_over_and_one_found_twice_is_one() {
+    let desk = Desk::new();
+    tool(&desk, "all/look", "look", ECHO, "read");
+    let steps = json!([{"step": "look", "tool": "look", "outputKey": "seen"}]);
+    chain(&desk, "all/chain", "demo.test.one", "1.0.0", &steps);
+    for (id, other) in
+        [("demo.test.round", "demo.test.back"), ("demo.test.back", "demo.test.round")]
+    {
+        let steps = json!([{"step": "a", "tool": other}]);
+        chain(&desk, &format!("all/{id}"), id, "1.0.0", &steps);
+    }
+    let round = ["call", "--from", "all/demo.test.round", "--with", "all", "{}"];
+    desk.refused(&round, 2, "the chain leads back to itself");
+    std::fs::create_dir(desk.path("all/broken")).unwrap();
+    std::fs::write(desk.path("all/broken/manifest.json"), r#"{"toolId": 7}"#).unwrap();
+    let ran = desk.done(&["call", "--from", "all/chain", "--with", "all", "{}"]);
+    assert!(ran.stderr.contains("`all/broken` is passed over"), "{}", ran.stderr);
+}
