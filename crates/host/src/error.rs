@@ -161,6 +161,18 @@ impl<'n> Missing<'n> {
 }
 
 impl CallError {
+    /// The same, of a call whose time somebody else set than it looks like.
+    #[must_use]
+    pub fn timed_by(mut self, who: &str) -> Self {
+        let said = self.details["limit"]["set_by"].as_str().map(str::to_owned);
+        if let (Kind::TimedOut, Some(said)) = (&self.kind, said) {
+            let words = format!("(set by {who})");
+            self.message = self.message.replace(&format!("(set by {said})"), &words);
+            self.details["limit"]["set_by"] = who.into();
+        }
+        self
+    }
+
     /// A failure without details.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let (message, details) = (message.into(), json!({}));

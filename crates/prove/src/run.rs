@@ -247,7 +247,14 @@ async fn call(
             faults if faults.is_empty() => Outcome::Passed,
             faults => Outcome::Failed(faults),
         },
-        Err(error) => Outcome::NoAnswer(Box::new(CallError { blocked: made.blocked, ..error })),
+        Err(error) => {
+            let error = CallError { blocked: made.blocked, ..error };
+            let error = match case.timeout {
+                Some(_) => error.timed_by("`timeoutMs` of the test"),
+                None => error,
+            };
+            Outcome::NoAnswer(Box::new(error))
+        }
     };
     aside.violation = aside.violation.take().or(made.violation);
     aside.step_violations.extend(made.step_violations);

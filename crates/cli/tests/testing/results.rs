@@ -154,7 +154,10 @@ fn a_test_has_its_own_time_and_one_that_takes_longer_is_ended() {
     assert_eq!(ran.code, 1, "{}", ran.stderr);
     let document = ran.json();
     assert_eq!(column(&document, "outcome"), ["error", "passed"], "{document}");
-    assert_eq!(document["tests"][0]["error"]["code"], "timed_out");
+    let error = &document["tests"][0]["error"];
+    assert_eq!(error["code"], "timed_out");
+    let told = error["message"].as_str().unwrap();
+    assert!(told.contains("300 ms (set by `timeoutMs` of the test)"), "{told}");
     assert!(document["ms"].as_u64().unwrap() < 20_000, "{document}");
 }
 

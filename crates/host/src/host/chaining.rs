@@ -267,6 +267,9 @@ impl Following<'_> {
             let (reply, blocked) = self.note(target, made);
             let error = match reply {
                 Ok(output) => return Ok(output.into_value()),
+                Err(error) if step.timeout == Some(within) => {
+                    error.timed_by("`timeoutMs` of the step")
+                }
                 Err(error) => error,
             };
             if left == 0 || !may_pass(&error) || Instant::now() + wait >= self.until {

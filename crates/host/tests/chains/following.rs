@@ -210,6 +210,7 @@ async fn a_step_has_a_time_of_its_own_and_the_chain_the_rest() {
     let host = host().await;
     let failed = error(&host, &chain.tool, json!({})).await;
     assert_eq!(failed.kind, Kind::TimedOut, "{failed}");
+    assert!(failed.message.contains("300 ms (set by `timeoutMs` of the step)"), "{failed}");
     let chain = tools.chain(&json!([{"step": "slow", "tool": "a.slow"}]));
     let within = Some(Duration::from_millis(300));
     let began = Instant::now();
