@@ -65,6 +65,11 @@ impl Tool {
         })
     }
 
+    /// The folder of its files as the owner has them, tests among them; of an archive, where it was unpacked.
+    pub fn folder(&self) -> &Path {
+        if self.place.is_dir() { &self.place } else { &self.root }
+    }
+
     /// The version that its calls are counted under. What is called from a path may be anything by now, so it is counted apart
     /// from what is installed.
     pub fn counted_version(&self) -> String {

@@ -18,6 +18,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 #[derive(Clone, Debug)]
 pub struct Assertion {
     path: JsonPath,
+    /// The path as it is written.
+    written: String,
     asks: Asks,
 }
 
@@ -38,23 +40,22 @@ enum Asks {
 impl Assertion {
     /// Reads an assertion; none where it is no path, or asks nothing or two things.
     pub fn read(value: &Value) -> Option<Self> {
-        let path = JsonPath::parse(value.get("path")?.as_str()?).ok()?;
+        let written = value.get("path")?.as_str()?.to_owned();
+        let path = JsonPath::parse(&written).ok()?;
         let is_asked = |(name, _): &(&String, &Value)| OPERATORS.contains(&name.as_str());
         let mut asked = value.as_object()?.iter().filter(is_asked);
         let (name, operand) = asked.next()?;
         let asks = Asks::read(name, operand)?;
-        if asked.next().is_some() { None } else { Some(Self { path, asks }) }
+        if asked.next().is_some() { None } else { Some(Self { path, written, asks }) }
     }
 
     /// What does not hold of an answer of this size. Where a path leads to several places, it must hold of each.
     pub fn fault(&self, answer: &Value, size: Size) -> Option<Fault> {
-        let path = self.path.to_string();
-        if !is_bearable(&path, size) {
-            let found = Some("too much work in an answer as large as this".to_owned());
-            return Some(Fault::new(&path, self.asks.expected(), found));
+        let fault = |found| Some(Fault::new(&self.written, self.asks.expected(), found));
+        if !is_bearable(&self.path.to_string(), size) {
+            return fault(Some("too much work in an answer as large as this".to_owned()));
         }
         let found = self.path.query(answer).all();
-        let fault = |found| Some(Fault::new(&path, self.asks.expected(), found));
         match &self.asks {
             Asks::Exists(true) if found.is_empty() => fault(None),
             Asks::Exists(false) if !found.is_empty() => fault(Some(shown(found[0]))),
@@ -66,7 +67,14 @@ impl Assertion {
                 let until = Instant::now() + PATIENCE;
                 // What nobody has looked at in time does not hold.
                 let is_wrong = |value: &&Value| Instant::now() > until || !asks.holds(value);
-                fault(Some(shown(found.into_iter().find(is_wrong)?)))
+                let wrong = found.iter().position(is_wrong)?;
+                if found.len() == 1 {
+                    return fault(Some(shown(found[0])));
+                }
+                let place =
+                    self.path.query_located(answer).iter().nth(wrong)?.location().to_string();
+                let path = format!("{} ({place})", self.written);
+                Some(Fault::new(&path, asks.expected(), Some(shown(found[wrong]))))
             }
         }
     }
@@ -213,6 +221,20 @@ mod tests {
             assert!(holds(&assertion(&good), &answer), "{path} {operator} {good}");
             assert!(!holds(&assertion(&bad), &answer), "{path} {operator} {bad}");
         }
+    }
+
+    #[test]
+    fn of_several_places_the_one_is_told_that_is_not_as_it_should_be() {
+        let answer = json!({"l": [{"a": 1}, {"a": 9}, {"a": 2}]});
+        for (written, told) in
+            [("$.l[*].a", "$.l[*].a ($['l'][1]['a'])"), ("$..a", "$..a ($['l'][1]['a'])")]
+        {
+            let read = Assertion::read(&json!({"path": written, "lessThan": 5})).unwrap();
+            let fault = read.fault(&answer, Size::of(&answer)).unwrap();
+            assert_eq!((&*fault.path, fault.found.as_deref()), (told, Some("9")));
+        }
+        let one = Assertion::read(&json!({"path": "$.l[1].a", "lessThan": 5})).unwrap();
+        assert_eq!(one.fault(&answer, Size::of(&answer)).unwrap().path, "$.l[1].a");
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use manifest::dialect::Dialect;
 use manifest::document::{MAX_MANIFEST, Options, check};
-use manifest::finding::Severity;
+use manifest::finding::{Finding, Severity};
 use manifest::json::parse;
 use serde_json::Value;
 
@@ -68,6 +68,20 @@ impl fmt::Display for CaseError {
 
 impl std::error::Error for CaseError {}
 
+/// What is wrong with a file, where, and what would mend it.
+fn placed(finding: &Finding, bytes: &[u8]) -> String {
+    let place = match finding.pointer.as_str() {
+        "" => {
+            let before = &bytes[..bytes.len().min(finding.span.start as usize)];
+            let line = before.split(|byte| *byte == b'\n').count();
+            format!("line {line}")
+        }
+        pointer => format!("`{pointer}`"),
+    };
+    let help = finding.help.as_ref().map(|help| format!(" ({help})")).unwrap_or_default();
+    format!("{place}: {}{help}", finding.message)
+}
+
 impl Case {
     /// Reads the file of a test, by the rules of its dialect.
     pub fn read(path: &str, bytes: &[u8]) -> Result<Self, CaseError> {
@@ -76,13 +90,13 @@ impl Case {
             CaseError { path, why, origin: Origin::File }
         };
         if bytes.len() > MAX_MANIFEST {
-            return Err(wrong("it is too large"));
+            return Err(wrong("it is larger than 1 MiB"));
         }
         let options = Options { dialect: Some(Dialect::Mcpkg), ..Options::default() }.for_test();
         let report = check(bytes, &options);
         let error = report.findings.iter().find(|finding| finding.severity == Severity::Error);
         if let Some(error) = error {
-            return Err(wrong(&error.message));
+            return Err(wrong(&placed(error, bytes)));
         }
         let text = std::str::from_utf8(bytes).map_err(|_| wrong("it is not UTF-8"))?;
         let root = parse(text).root.ok_or_else(|| wrong("there is nothing"))?.to_value();

@@ -1,7 +1,6 @@
 //! Tools run against each other, on the same tests and under the same conditions.
 
 use std::num::NonZeroU32;
-use std::path::Path;
 use std::sync::Arc;
 
 use host::{Host, Said, Tool};
@@ -96,8 +95,7 @@ impl Proof {
 pub(in crate::commands) fn cases(tools: &[&Tool]) -> Result<Vec<Case>, Failure> {
     let mut cases: Vec<Case> = Vec::new();
     for tool in tools {
-        let folder: &Path = if tool.place.is_dir() { &tool.place } else { &tool.root };
-        for case in Suite::of(&tool.package, folder).cases().take(MOST_TESTS) {
+        for case in Suite::of(&tool.package, tool.folder()).cases().take(MOST_TESTS) {
             let case = case.map_err(|error| Failure::invalid(line(&error.to_string())))?;
             let is_known = |one: &Case| one.name == case.name && one.input == case.input;
             if !cases.iter().any(is_known) {

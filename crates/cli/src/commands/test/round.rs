@@ -237,7 +237,7 @@ async fn one(
     printer: Printer,
 ) -> Result<Tested, Failure> {
     let mut tool = tool.clone();
-    let suite = Suite::of(&tool.package, files_of(&tool));
+    let suite = Suite::of(&tool.package, tool.folder());
     let mut unprinted = None;
     let mut is_first = true;
     let shown = tool.clone();
@@ -278,11 +278,6 @@ async fn one(
     let verify = suite.verify.filter(|_| how.only.is_empty());
     let promises = verify.map(|verify| verify.promises(&report.promised)).unwrap_or_default();
     Ok(Tested { tool, report, promises, by: how.implementation.clone() })
-}
-
-/// Where the files of a package lie, its tests among them.
-fn files_of(tool: &Tool) -> &Path {
-    if tool.place.is_dir() { &tool.place } else { &tool.root }
 }
 
 /// Asks a server what it has to be called, where its package does not say.

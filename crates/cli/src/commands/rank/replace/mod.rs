@@ -4,7 +4,7 @@ mod told;
 mod written;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::Args;
 use host::chain::{Linked, Target};
@@ -171,8 +171,7 @@ pub(super) fn run(
 
 /// The manifest of a chain, as it is written.
 fn manifest_of(tool: &Tool) -> Result<Value, Failure> {
-    let place = if tool.place.is_dir() { &tool.place } else { &tool.root };
-    let bytes = disk::read(&disk::manifest_in(place)?)?;
+    let bytes = disk::read(&disk::manifest_in(tool.folder())?)?;
     serde_json::from_slice(&bytes)
         .map_err(|error| Failure::invalid("the manifest of the chain cannot be read").cause(error))
 }
@@ -416,9 +415,4 @@ impl Tried {
             Self::NotFaster(compared)
         }
     }
-}
-
-/// The folder in which the files of a tool lie.
-fn files_of(tool: &Tool) -> &Path {
-    if tool.place.is_dir() { &tool.place } else { &tool.root }
 }

@@ -9,7 +9,6 @@ use package::gather::gather;
 use package::limits::Limits;
 use serde_json::Value;
 
-use super::files_of;
 use crate::exit::{Exit, Failure};
 use crate::new_folder;
 
@@ -23,7 +22,7 @@ pub(super) fn check(folder: &Path) -> Result<(), Failure> {
 
 /// Writes the files of a chain with another manifest; where.
 pub(super) fn write(folder: &Path, tool: &Tool, manifest: &Value) -> Result<PathBuf, Failure> {
-    let root = files_of(tool);
+    let root = tool.folder();
     let unread = |error: &dyn std::error::Error| {
         let message = format!("failed to read `{}`", root.display());
         Failure::new(Exit::Unavailable, message).cause(error.to_string())
