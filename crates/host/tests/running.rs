@@ -345,7 +345,7 @@ async fn calls_are_counted_by_action_and_how_they_went() {
     let counted = host.records().state.metrics(None).await.unwrap();
     assert_eq!(counted.len(), 1);
     let series = &counted[0].series;
-    assert_eq!((&*series.package, &*series.version), ("capability:demo.python", "1.0.0"));
+    assert_eq!((&*series.package, &*series.version), ("capability:demo.python", "1.0.0+path"));
     assert_eq!((counted[0].calls, counted[0].failed), (3, 1));
     assert!(!series.implementation.is_empty(), "{series:?}");
     assert_eq!(counted[0].failures.get("tool_failed"), Some(&1), "{counted:?}");
