@@ -46,6 +46,7 @@ use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use serde::de::DeserializeOwned;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
 use sqlx::{ConnectOptions, Connection, SqliteConnection};
 use tokio::sync::{Mutex, MutexGuard};
@@ -131,6 +132,22 @@ impl State {
                 _ => {}
             }
         }
+    }
+
+    /// All rows of a query that makes one JSON text of them.
+    async fn in_one<T: DeserializeOwned>(
+        &self,
+        query: &'static str,
+        package: Option<&str>,
+        doing: &'static str,
+    ) -> Result<Vec<T>, StateError> {
+        let text: String = sqlx::query_scalar(query)
+            .bind(package)
+            .fetch_one(&mut *self.connection().await)
+            .await
+            .map_err(|error| self.failed(doing, error))?;
+        serde_json::from_str(&text)
+            .map_err(|error| self.failed(doing, sqlx::Error::Decode(Box::new(error))))
     }
 
     /// What the files of the database look like now. While that stays the same, nobody has changed anything.

@@ -43,14 +43,14 @@ impl State {
 
     /// How the tests went, of one package or of all, version by version.
     pub async fn tested(&self, package: Option<&str>) -> Result<Vec<Tested>, StateError> {
-        let rows: Vec<(String, String, i64, i64, i64, i64)> = sqlx::query_as(
-            "SELECT package, version, total, passed, flaky, at FROM tests \
-             WHERE $1 IS NULL OR package = $1 ORDER BY package, version",
-        )
-        .bind(package)
-        .fetch_all(&mut *self.connection().await)
-        .await
-        .map_err(|error| self.failed("read tests", error))?;
+        let rows: Vec<(String, String, i64, i64, i64, i64)> = self
+            .in_one(
+                "SELECT json_group_array(json_array(package, version, total, passed, flaky, at)) FROM \
+                 (SELECT * FROM tests WHERE $1 IS NULL OR package = $1 ORDER BY package, version)",
+                package,
+                "read tests",
+            )
+            .await?;
         let tested = |(package, version, total, passed, flaky, at)| Tested {
             package,
             version,
