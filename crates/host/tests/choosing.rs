@@ -244,6 +244,7 @@ async fn what_nobody_here_can_look_at_comes_later_and_says_so() {
     ];
     let (_folder, tool) = package(&all, &json!({}), &[]);
     assert_eq!(by(&host, &tool).await, "python");
+    assert_eq!(by(&host, &Tool { consent: Consent::ByPath, ..tool.clone() }).await, "python");
     let ways = ways(&host, &tool).await;
     assert_eq!(ways[1].2, "nobody here can tell whether it has minFluxCapacity");
     let all = [

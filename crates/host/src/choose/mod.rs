@@ -57,10 +57,12 @@ static CHAIN: LazyLock<Implementation> = LazyLock::new(|| Implementation {
 /// All that an action can be run by.
 #[derive(Debug)]
 pub(crate) struct Choice<'t> {
-    /// Those that run here, in the order in which they are tried; there is at least one.
+    /// Those that run here, in the order in which they are tried.
     pub(crate) prospects: Vec<Prospect<'t>>,
     /// The others: their ids, and why they do not.
     pub(crate) others: Vec<(&'t str, String)>,
+    /// Whether one of the others could be started, and only lacks what it requires.
+    has_lacking: bool,
 }
 
 /// An implementation that runs here.
@@ -95,17 +97,6 @@ pub(crate) struct Choosing<'c> {
     pub(crate) records: &'c Records,
 }
 
-/// Who names the implementation that is to make a call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Named<'n> {
-    /// Whoever makes it.
-    ByCall(&'n str),
-    /// The owner's policy, where it does.
-    ByPolicy,
-    /// Nobody, whatever the policy says.
-    Nobody,
-}
-
 impl Choosing<'_> {
     /// The implementation that the policy names.
     pub(crate) fn by_policy(&self, tool: &Tool) -> Option<&str> {
@@ -119,29 +110,38 @@ impl Choosing<'_> {
         &self,
         tool: &'t Tool,
         action: &Action,
-        named: Named<'_>,
+        named: Option<&str>,
     ) -> Result<Choice<'t>, CallError> {
         let package = &tool.package;
-        let by_policy = self.by_policy(tool).filter(|_| named == Named::ByPolicy);
-        let named = match named {
-            Named::ByCall(named) => Some(named),
-            Named::ByPolicy => by_policy,
-            Named::Nobody => None,
-        };
+        // What is named for a call goes before what the policy names.
+        let by_policy = self.by_policy(tool).filter(|_| named.is_none());
+        let named = named.or(by_policy);
         if package.chain.is_some() {
             tool.linked()?;
-            if let Some(named) = named {
-                return Err(unknown(named, Vec::new(), &package.id, by_policy.is_some()));
-            }
-            let prospects = vec![Prospect::new(Cow::Borrowed(&*CHAIN), Vec::new())];
-            return Ok(Choice { prospects, others: Vec::new() });
         }
-        let all: Vec<_> = of_action(package, action).collect();
-        if let Some(named) = named
-            && all.iter().all(|one| one.id != named)
-        {
-            let ids = all.iter().map(|one| &*one.id).collect();
+        let ids: Vec<_> = of_action(package, action).map(|one| &*one.id).collect();
+        if let Some(named) = named.filter(|named| !ids.contains(named)) {
             return Err(unknown(named, ids, &package.id, by_policy.is_some()));
+        }
+        let choice = self.look(tool, action, named).await?;
+        if choice.prospects.is_empty() {
+            return Err(nothing(&choice, &package.id, named.is_some()));
+        }
+        Ok(choice)
+    }
+
+    /// All that could run an action, or the one that is named, whether or not any of it does.
+    pub(crate) async fn look<'t>(
+        &self,
+        tool: &'t Tool,
+        action: &Action,
+        named: Option<&str>,
+    ) -> Result<Choice<'t>, CallError> {
+        let package = &tool.package;
+        let mut choice = Choice { prospects: Vec::new(), others: Vec::new(), has_lacking: false };
+        if package.chain.is_some() {
+            choice.prospects.push(Prospect::new(Cow::Borrowed(&*CHAIN), Vec::new()));
+            return Ok(choice);
         }
         let machine = Machine {
             tool,
@@ -149,40 +149,34 @@ impl Choosing<'_> {
             records: self.records,
             search: tool.brought.before(&self.settings.search_path),
         };
-        let (mut prospects, mut others, mut only_lacks) = (Vec::new(), Vec::new(), false);
-        for one in all {
+        let is_meant = |one: &&Implementation| named.is_none_or(|named| one.id == named);
+        for one in of_action(package, action).filter(is_meant) {
             match machine.fit(one).await {
-                Fit::Lacks(forced, unmet) if named == Some(&*one.id) => {
-                    prospects.push(Prospect::new(forced, unmet));
+                Fit::Runs(prospect) => choice.prospects.push(prospect),
+                // Whoever names it means it, whatever it lacks.
+                Fit::Lacks(forced, unmet) if named.is_some() => {
+                    choice.prospects.push(Prospect::new(forced, unmet));
                 }
-                Fit::Runs(prospect) => prospects.push(prospect),
                 Fit::Lacks(_, unmet) => {
-                    only_lacks = true;
-                    others.push((&*one.id, unmet.join("; ")));
+                    choice.has_lacking = true;
+                    choice.others.push((&*one.id, unmet.join("; ")));
                 }
-                Fit::Cannot(why) => others.push((&*one.id, why)),
+                Fit::Cannot(why) => choice.others.push((&*one.id, why)),
             }
         }
-        if let Some(named) = named {
-            prospects.retain(|one| one.implementation.id == named);
-            others.retain(|(id, _)| *id == named);
-        }
-        if prospects.is_empty() {
-            let error = nothing(&others, &package.id, named.is_some());
-            let is_lacking = only_lacks && named.is_none();
-            return Err(if is_lacking { error.with("lacking", true) } else { error });
-        }
-        // What is called from a path may have been changed since, and its author wants to see it as it is.
-        if prospects.len() > 1 && tool.consent != Consent::ByPath {
-            let (id, version) = (package.canonical_id(), package.semver());
-            let pasts = self.records.state.pasts(&id, &version, now()).await;
-            let mut pasts = pasts.map_err(|error| broken(&error))?;
-            for one in &mut prospects {
-                one.past = pasts.remove(&one.implementation.id).unwrap_or_default();
+        if choice.prospects.len() > 1 {
+            // What is called from a path may have been changed since, and its author wants to see it as it is.
+            if tool.consent != Consent::ByPath {
+                let (id, version) = (package.canonical_id(), package.semver());
+                let pasts = self.records.state.pasts(&id, &version, now()).await;
+                let mut pasts = pasts.map_err(|error| broken(&error))?;
+                for one in &mut choice.prospects {
+                    one.past = pasts.remove(&one.implementation.id).unwrap_or_default();
+                }
             }
-            order::sort(&mut prospects, &self.settings.policy.rank.weights, now());
+            order::sort(&mut choice.prospects, &self.settings.policy.rank.weights, now());
         }
-        Ok(Choice { prospects, others })
+        Ok(choice)
     }
 }
 
@@ -205,14 +199,16 @@ fn unknown(named: &str, ids: Vec<&str>, package: &str, by_policy: bool) -> CallE
     CallError::new(Kind::BadInput, message).with("implementations", ids)
 }
 
-fn nothing(others: &[(&str, String)], package: &str, is_named: bool) -> CallError {
-    let reasons: Vec<_> = others.iter().map(|(id, reason)| format!("`{id}` {reason}")).collect();
+fn nothing(choice: &Choice<'_>, package: &str, is_named: bool) -> CallError {
+    let others = choice.others.iter();
+    let reasons: Vec<_> = others.map(|(id, reason)| format!("`{id}` {reason}")).collect();
     let message = match reasons.as_slice() {
         [] => format!("`{package}` does not say how it is run"),
         [only] if is_named => format!("it does not run here: {only}"),
         reasons => format!("nothing of `{package}` runs here: {}", reasons.join("; ")),
     };
-    CallError::new(Kind::Unavailable, message).with("implementations", reasons)
+    let error = CallError::new(Kind::Unavailable, message).with("implementations", reasons);
+    if choice.has_lacking { error.with("lacking", true) } else { error }
 }
 
 impl Machine<'_> {

@@ -11,16 +11,16 @@ use ledger::state::implementations::Broken;
 use manifest::model::{Action, Entry, Implementation, OutputFormat, SideEffects};
 use policy::policy::Weights;
 use policy::{Consent, Surface};
+use sandbox::Launcher;
 use serde_json::{Value, json};
 
 use super::{Host, Made, Settings, action_of};
 use crate::call::{Call, Tool};
 use crate::chain::trace::Trace;
-use crate::choose::{Choice, Choosing, Named, Prospect};
+use crate::choose::{Choice, Choosing, Prospect};
 use crate::error::{CallError, Kind};
 use crate::records::{Records, now};
 use crate::run::worker::Warmth;
-use sandbox::Launcher;
 
 /// An implementation that was tried for a call, and broke.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -86,8 +86,7 @@ impl Host {
         tool: &'t Tool,
         call: &Call,
     ) -> Result<Choice<'t>, CallError> {
-        let named = call.implementation.as_deref().map_or(Named::ByPolicy, Named::ByCall);
-        self.choose_for(tool, action_of(tool, call)?, named).await
+        self.choose_for(tool, action_of(tool, call)?, call.implementation.as_deref()).await
     }
 
     /// The same of an action.
@@ -95,7 +94,7 @@ impl Host {
         &self,
         tool: &'t Tool,
         action: &Action,
-        named: Named<'_>,
+        named: Option<&str>,
     ) -> Result<Choice<'t>, CallError> {
         let Self { settings, launcher, records, .. } = self;
         Box::pin(Choosing { settings, launcher, records }.choose(tool, action, named)).await
@@ -189,10 +188,8 @@ pub async fn ways(
 ) -> Result<Vec<Way>, CallError> {
     let Some(action) = tool.package.actions.first() else { return Ok(Vec::new()) };
     let choosing = Choosing { settings, launcher, records };
-    let mut ways = match choosing.choose(tool, action, Named::Nobody).await {
-        Ok(choice) => choice.ways(&settings.policy.rank.weights),
-        Err(error) => not_here(tool, error)?,
-    };
+    let choice = choosing.look(tool, action, None).await?;
+    let mut ways = choice.ways(&settings.policy.rank.weights);
     if let Some(named) = choosing.by_policy(tool).filter(|_| tool.package.chain.is_none()) {
         put_first(&mut ways, named);
     }
@@ -243,20 +240,6 @@ impl Made {
         self.unwritten.splice(0..0, before.unwritten);
         Self { fallen: before.fallen, ..self }
     }
-}
-
-/// The ways of a tool of which none runs here.
-fn not_here(tool: &Tool, error: CallError) -> Result<Vec<Way>, CallError> {
-    if error.kind != Kind::Unavailable || tool.package.chain.is_some() {
-        return Err(error);
-    }
-    let reasons = error.details["implementations"].as_array().cloned().unwrap_or_default();
-    let way = |reason: &Value| {
-        let (implementation, why) = reason.as_str()?.strip_prefix('`')?.split_once("` ")?;
-        let (implementation, why) = (implementation.to_owned(), Some(why.to_owned()));
-        Some(Way { implementation, place: None, why, measured: None })
-    };
-    Ok(reasons.iter().filter_map(way).collect())
 }
 
 impl Choice<'_> {

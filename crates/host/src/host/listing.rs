@@ -16,7 +16,6 @@ use super::running::Ran;
 use super::signing::Listing;
 use super::{Host, Known, Prepared, check_verdict, grantable};
 use crate::call::{Call, Tool};
-use crate::choose::Named;
 use crate::complaint::Scene;
 use crate::confine;
 use crate::consider::Considered;
@@ -206,7 +205,7 @@ impl Host {
     ) -> Result<(Action, Cow<'t, Implementation>), CallError> {
         self.check_place(tool, known)?;
         let action = assumed("tools/list");
-        let mut choice = self.choose_for(tool, &action, Named::ByPolicy).await?;
+        let mut choice = self.choose_for(tool, &action, None).await?;
         let implementation = choice.prospects.swap_remove(0).implementation;
         Ok(match &implementation.entry {
             // A registry may be asked which server has it.
