@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use futures_util::future::BoxFuture;
 use ledger::state::approvals::TicketId;
 use manifest::model::{Action, Package, Trust};
 use policy::{Consent, Grant, Question, Surface};
-use serde_json::Value;
+use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use vault::Secret;
 
@@ -146,11 +147,20 @@ pub struct Call {
     pub progress: Option<Arc<dyn Progress>>,
     /// The implementation that the owner wants it made by, and no other.
     pub implementation: Option<String>,
+    /// Whom a server that is called can speak with meanwhile.
+    pub peer: Option<Arc<dyn Peer>>,
+    /// What was answered to what an earlier try of it asked.
+    pub resumed: Option<Resumed>,
     /// With it the caller calls it off.
     pub called_off: CancellationToken,
 }
 
 impl Call {
+    /// How long whoever it is made for has been asked by the tool.
+    pub(crate) fn waited(&self) -> Duration {
+        self.peer.as_ref().map(|peer| peer.waited()).unwrap_or_default()
+    }
+
     /// A call of another action that comes from where this one does, for as long as this one is not called off. Nobody
     /// watches it, and no ticket is for it.
     pub(crate) fn of_step(&self, action: &str, input: String) -> Self {
@@ -164,9 +174,53 @@ impl Call {
             within: None,
             progress: None,
             implementation: None,
+            peer: None,
+            resumed: None,
             called_off: self.called_off.clone(),
         }
     }
+}
+
+/// Whoever a call is made for, where they speak MCP themselves: a server that is called can ask them and tell them something
+/// meanwhile. It is a stranger's word that is passed on, so nothing that is the owner's to say is said here.
+pub trait Peer: fmt::Debug + Send + Sync {
+    /// Which conversation it is, so that several calls of one can be told from those of others.
+    fn client(&self) -> &str;
+
+    /// What they can be asked, as the protocol writes it.
+    fn capabilities(&self) -> &Map<String, Value>;
+
+    /// What is passed on beside the arguments: where a call belongs in a trace, what is to be told of it.
+    fn meta(&self) -> Map<String, Value>;
+
+    /// Asks them something, in the server's words.
+    fn ask<'p>(&'p self, method: &'p str, params: Value) -> BoxFuture<'p, Result<Value, Refused>>;
+
+    /// Tells them something, in the server's words. It must return soon.
+    fn tell(&self, method: &str, params: Value);
+
+    /// How long they have been asked for until now, all questions together: a call does not get older meanwhile.
+    fn waited(&self) -> Duration;
+}
+
+/// Why whoever was asked gave no answer, as the protocol writes it.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Refused {
+    /// The code.
+    pub code: i32,
+    /// The words.
+    pub message: String,
+    /// What else is said.
+    pub data: Option<Value>,
+}
+
+/// What was answered to what an earlier try of a call asked.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Resumed {
+    /// By the names of the questions.
+    pub responses: Map<String, Value>,
+    /// What the server wants to have back with them.
+    pub state: Option<String>,
 }
 
 /// Asks the owner about a call. Each face that has the owner before it brings its own.

@@ -28,7 +28,7 @@ use sandbox::Launcher;
 use vault::FileVault;
 
 pub use self::choosing::{Fallen, Way, ways};
-pub use self::listing::Discovered;
+pub use self::listing::{Discovered, Request};
 use self::places::check_unmoved;
 use self::readying::{Noted, Ready};
 use self::running::{Ran, Running};
@@ -51,6 +51,7 @@ use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::mcp::Servers;
 use crate::run::mcp::era::Eras;
+use crate::run::mcp::notice::Notice;
 use crate::run::signed::Signer;
 use crate::run::turns::Turns;
 use crate::run::worker::{Warmth, Workers};
@@ -278,11 +279,11 @@ impl Host {
         if let Err(error) = &mut answered.output {
             error.shorten();
         }
-        let took = began.elapsed().saturating_sub(waited);
+        let took = began.elapsed().saturating_sub(waited + call.waited());
         let ending = answered.ending(took);
         let lasted = (took, began.elapsed());
         let counted = self.count_as((tool, call), &record, &answered, around, lasted).await;
-        let Ran { output: reply, mut blocked, attempts, is_walled, steps, .. } = answered;
+        let Ran { output: reply, mut blocked, attempts, is_walled, steps, said, .. } = answered;
         let wanted = grantable(&blocked, tool);
         let begun = begun.into_inner();
         let has_begun = begun.is_some();
@@ -304,6 +305,7 @@ impl Host {
             violation,
             step_violations,
             unwritten,
+            said,
             implementation: record.implementation,
             fallen: Vec::new(),
             has_begun,
@@ -322,6 +324,8 @@ impl Host {
         match &answered.output {
             // How fast an answer is found says nothing of the tool.
             _ if answered.is_cached => CountAs::Beside,
+            // Nothing has come of it yet.
+            Err(error) if error.kind == Kind::NeedsAnswers => CountAs::Beside,
             // What a chain passes on is written down in it already, and a test is nobody's habit.
             Ok(output)
                 if self.settings.policy.chains.flows
@@ -370,6 +374,11 @@ impl Host {
     pub async fn settle(&self) {
         self.logins().settle().await;
         self.web.settle().await;
+    }
+
+    /// Tells somebody what servers say to nobody in particular, and which package each is of. They must return soon.
+    pub fn listen(&self, told: impl Fn(&str, Notice) + Send + Sync + 'static) {
+        self.servers.board.listen(told);
     }
 
     /// Ends what is kept running of a package.
@@ -505,6 +514,8 @@ pub struct Made {
     pub step_violations: Vec<(Arc<Tool>, Violation)>,
     /// What could not be written down.
     pub unwritten: Vec<String>,
+    /// What a server said, in its own words, where the call was made for somebody who speaks them.
+    pub said: Option<serde_json::Value>,
     /// The implementation that ran last; empty where none was chosen.
     pub implementation: String,
     /// Those that were tried before it.

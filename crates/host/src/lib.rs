@@ -69,18 +69,22 @@ mod weight;
 
 pub use blocked::{Blocked, Why};
 pub use brought::Brought;
-pub use call::{Advance, Approver, AskedStep, Call, Given, Matter, Output, Progress, Said, Tool};
+pub use call::{
+    Advance, Approver, AskedStep, Call, Given, Matter, Output, Peer, Progress, Refused, Resumed, Said,
+    Tool,
+};
 pub use choose::could_start;
 pub use confine::denied;
 pub use endpoint::endpoints;
 pub use eras::InHome;
 pub use error::{CallError, Kind};
-pub use host::{Discovered, Fallen, Host, Made, Settings, Way, ways};
+pub use host::{Discovered, Fallen, Host, Made, Request, Settings, Way, ways};
 pub use kill::Killed;
 pub use plan::Plan;
 pub use records::Records;
 pub use run::mcp::era::{Era, Eras, InMemory};
-pub use run::mcp::{actions_of, assumed};
+pub use run::mcp::notice::Notice;
+pub use run::mcp::{GREETING, actions_of, assumed};
 pub use run::worker::Warmth;
 pub use sandbox::Level;
 pub use smoke::Smoked;

@@ -33,6 +33,7 @@ const OUTCOMES: [&str; 24] = [
     "denied",
     "needs_approval",
     "needs_login",
+    "needs_answers",
     "bad_input",
     "bad_chain",
     "missing_input",
@@ -332,6 +333,7 @@ mod tests {
             Kind::Denied,
             Kind::Distrusted,
             Kind::NeedsLogin,
+            Kind::NeedsAnswers,
             Kind::Unavailable,
             Kind::Cancelled,
         ] {

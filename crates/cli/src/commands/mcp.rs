@@ -152,6 +152,8 @@ impl Served {
             within: None,
             progress: None,
             implementation: None,
+            peer: None,
+            resumed: None,
             called_off: context.ct.clone(),
         };
         let mut made = self.host.call(&tool, &call, Warmth::Warm).await;

@@ -274,6 +274,8 @@ pub(super) fn beside(tool: &Tool, name: &str, called_off: &CancellationToken) ->
         within: None,
         progress: None,
         implementation: None,
+        peer: None,
+        resumed: None,
         called_off: called_off.clone(),
     }
 }

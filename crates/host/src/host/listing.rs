@@ -1,6 +1,7 @@
 //! What a tool says of itself only when it runs: the actions of an MCP server, and where it is.
 
 use std::borrow::Cow;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use egress::Rules;
@@ -8,14 +9,15 @@ use egress::http::Url;
 use ledger::audit;
 use manifest::model::{Action, Entry, Implementation};
 use policy::{Decision, Surface};
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 
 use super::errand::beside;
 use super::readying::prepare_image;
 use super::running::Ran;
-use super::signing::Listing;
+use super::signing::{Listing, Requesting};
 use super::{Host, Known, Prepared, check_verdict, grantable};
-use crate::call::{Call, Tool};
+use crate::call::{Call, Peer, Tool};
 use crate::complaint::Scene;
 use crate::confine;
 use crate::consider::Considered;
@@ -27,7 +29,7 @@ use crate::login::Protocol;
 use crate::plan::{self, Plan, Way};
 use crate::records::CountAs;
 use crate::run::http::tokens;
-use crate::run::mcp::{Servers, actions_of, assumed};
+use crate::run::mcp::{Asked, Servers, actions_of, assumed};
 use crate::surface::Surface as Offered;
 
 /// What a tool says that it can do.
@@ -37,6 +39,19 @@ pub struct Discovered {
     pub actions: Vec<Action>,
     /// All that it offers, where it is a server: what an owner approves of.
     pub surface: Option<Offered>,
+}
+
+/// What a server is asked that is no call of a tool.
+#[derive(Debug)]
+pub struct Request<'r> {
+    /// In the words of the protocol; [`crate::GREETING`] where nothing is asked but what it said of itself.
+    pub method: &'r str,
+    /// What the method takes.
+    pub params: Value,
+    /// Where the question comes from.
+    pub surface: &'r Surface,
+    /// Whom it can speak with meanwhile.
+    pub peer: Option<Arc<dyn Peer>>,
 }
 
 impl Host {
@@ -99,15 +114,7 @@ impl Host {
         record: &mut audit::Call,
         begun: &mut Option<audit::Begun>,
     ) -> Result<Discovered, CallError> {
-        let known = self.known(tool, listing).await?;
-        let (implementation, plan) = self.plan_of_listing(tool, listing, &known).await?;
-        endpoint::check(&tool.package, &implementation, &plan.decision.allowance)?;
-        self.check_offline(&plan)?;
-        let plan = prepare_image(plan, &listing.called_off).await?;
-        record.decision = audit::Decision::Allowed;
-        self.note_plan(record, &plan);
-        *begun = Some(self.records.begin(record)?);
-        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        let (plan, until) = self.begin_listing(tool, listing, record, begun).await?;
         let walls = plan.confinement().cloned();
         match plan.way {
             Way::Mcp(mut one) => {
@@ -144,6 +151,68 @@ impl Host {
             }
             _ => Ok(Discovered { actions: tool.package.actions.clone(), surface: None }),
         }
+    }
+
+    /// Asks the server of a tool for something that is no call: a prompt, a resource, a list of them. What it said of itself
+    /// when it was greeted comes along. Nobody is asked for it; what is denied stays denied. It is written down as a call is,
+    /// under the name of the method.
+    pub async fn request(
+        &self,
+        tool: &Tool,
+        request: Request<'_>,
+        called_off: &CancellationToken,
+    ) -> Result<(Value, Value), CallError> {
+        let began = Instant::now();
+        let Request { method, params, surface, peer } = request;
+        let asked = Call { surface: surface.clone(), ..beside(tool, method, called_off) };
+        let mut record = Self::record_of(tool, &asked);
+        let mut begun = None;
+        let asking = async {
+            let (plan, until) = self.begin_listing(tool, &asked, &mut record, &mut begun).await?;
+            let Way::Mcp(mut one) = plan.way else {
+                return Err(CallError::new(Kind::Unknown, "it is no server that could be asked"));
+            };
+            let (mut told, redactor) = (Vec::new(), &plan.redactor);
+            let question = Requesting(Asked { method, params, peer: peer.clone(), redactor, until });
+            let package = &plan.package;
+            let answered = self.ask_signed(&question, package, &mut one, &mut told, until);
+            answered.await.answer.map_err(|mut error| {
+                limit::tell(&mut error, &plan.decision.allowance, tool.package.dialect);
+                error.redact(&tokens(&told));
+                error.redact(redactor);
+                error.shorten();
+                error
+            })
+        };
+        let answer = tokio::select! {
+            answer = Box::pin(asking) => answer,
+            () = called_off.cancelled() => Err(CallError::called_off()),
+        };
+        let told = answer.as_ref().map(|_| Ran::listed()).map_err(Clone::clone);
+        let waited = peer.map(|peer| peer.waited()).unwrap_or_default();
+        let took = began.elapsed().saturating_sub(waited);
+        self.note_end(tool, record, begun, told, took).await;
+        answer
+    }
+
+    /// Makes everything ready for a server to be asked, and writes down that it is.
+    async fn begin_listing(
+        &self,
+        tool: &Tool,
+        listing: &Call,
+        record: &mut audit::Call,
+        begun: &mut Option<audit::Begun>,
+    ) -> Result<(Plan, Instant), CallError> {
+        let known = self.known(tool, listing).await?;
+        let (implementation, plan) = self.plan_of_listing(tool, listing, &known).await?;
+        endpoint::check(&tool.package, &implementation, &plan.decision.allowance)?;
+        self.check_offline(&plan)?;
+        let plan = prepare_image(plan, &listing.called_off).await?;
+        record.decision = audit::Decision::Allowed;
+        self.note_plan(record, &plan);
+        *begun = Some(self.records.begin(record)?);
+        let until = Instant::now() + Duration::from_millis(plan.decision.allowance.timeout_ms);
+        Ok((plan, until))
     }
 
     /// The server or agent of a tool on the network, which the owner would sign in to.

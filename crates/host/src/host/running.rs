@@ -8,7 +8,7 @@ use ledger::audit::{self, Begun};
 use manifest::dialect::Dialect;
 use manifest::model::{Action, OutputFormat};
 use policy::{GrantKind, Surface};
-use serde_json::json;
+use serde_json::{Value, json};
 use vault::Redactor;
 
 use super::chaining::OfSteps;
@@ -84,6 +84,17 @@ impl Running<'_> {
             .then(|| Stream::new(Arc::clone(told), &self.action, self.plan.redactor.clone(), until))
     }
 
+    /// Waits until it should have come to its end by itself long ago.
+    async fn stuck(&self, until: Instant) {
+        loop {
+            let before = self.call.waited();
+            tokio::time::sleep_until((until + before + SLACK).into()).await;
+            if self.call.waited() <= before {
+                return;
+            }
+        }
+    }
+
     /// Waits until the call is called off, and those who have to tell somebody else so have had their time.
     async fn called_off(&self) {
         self.call.called_off.cancelled().await;
@@ -111,7 +122,7 @@ impl Host {
                 () = running.called_off() => Ran::failed(CallError::called_off()),
                 ran = self.attempt(running, until, stream.as_ref()) => ran,
                 // Every way looks at the clock itself. Should one be stuck, its caller is not.
-                () = tokio::time::sleep_until((until + SLACK).into()) => Ran::failed(stuck()),
+                () = running.stuck(until) => Ran::failed(stuck()),
             };
             tries += 1;
             attempts += ran.attempts;
@@ -272,14 +283,16 @@ impl Host {
                 let declared = Declared { format, standard_errors: action.standard_errors };
                 let is_walled = !one.is_remote();
                 let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
-                let terms = Terms { warmth, until, declared, progress, redactor };
+                let (peer, resumed) = (call.peer.clone(), call.resumed.clone());
+                let terms = Terms { warmth, until, declared, progress, peer, resumed, redactor };
                 let (mut one, mut told) = (one.clone(), Vec::new());
                 let question = Calling(terms);
                 let asked = self.ask_signed(&question, &plan.package, &mut one, &mut told, until);
                 let answered = Box::pin(asked).await;
                 let output = answered.answer;
                 let output = output.and_then(|output| check_promise(output, action));
-                let mut ran = Ran { is_walled, ..Ran::of(output, answered.blocked) };
+                let said = answered.said.filter(|_| is_as_promised(&output));
+                let mut ran = Ran { is_walled, said, ..Ran::of(output, answered.blocked) };
                 ran.redact(&tokens(&told));
                 ran
             }
@@ -329,6 +342,14 @@ impl Host {
     }
 }
 
+/// Whether what a server said is what may be passed on: a result, or the tool's own word that there is none.
+fn is_as_promised(output: &Result<Output, CallError>) -> bool {
+    match output {
+        Ok(_) => true,
+        Err(error) => matches!(error.kind, Kind::Failed | Kind::NeedsAnswers),
+    }
+}
+
 fn stuck() -> CallError {
     too_late("it did not end with its time")
 }
@@ -347,6 +368,8 @@ pub(super) struct Ran {
     pub(super) steps: OfSteps,
     /// Whether the answer was known from before.
     pub(super) is_cached: bool,
+    /// What a server said, in its own words.
+    pub(super) said: Option<Value>,
 }
 
 impl Ran {
@@ -387,8 +410,17 @@ impl Ran {
 
     /// One try, inside the walls.
     pub(super) fn of(output: Result<Output, CallError>, blocked: Vec<Blocked>) -> Self {
-        let (exit, written, steps, is_cached) = (None, (0, 0), OfSteps::default(), false);
-        Self { output, blocked, exit, written, attempts: 1, is_walled: true, steps, is_cached }
+        Self {
+            output,
+            blocked,
+            exit: None,
+            written: (0, 0),
+            attempts: 1,
+            is_walled: true,
+            steps: OfSteps::default(),
+            is_cached: false,
+            said: None,
+        }
     }
 
     /// Takes the secrets of the call out of all that is told of it.
@@ -404,6 +436,9 @@ impl Ran {
             Ok(Output::Records(records)) => records.iter_mut().for_each(|one| redactor.json(one)),
             Ok(Output::Nothing) => {}
             Err(error) => error.redact(redactor),
+        }
+        if let Some(said) = &mut self.said {
+            redactor.json(said);
         }
         for one in &mut self.blocked {
             one.asked = redactor.text(&one.asked);

@@ -3,6 +3,7 @@
 use std::time::Instant;
 
 use manifest::model::Action;
+use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
 
@@ -12,7 +13,7 @@ use crate::error::{CallError, Kind};
 use crate::plan::a2a::Agent;
 use crate::plan::mcp::Mcp;
 use crate::run::Answered;
-use crate::run::mcp::Terms;
+use crate::run::mcp::{Asked, Terms};
 use crate::run::signed::Signable;
 use crate::surface::Surface;
 
@@ -36,7 +37,7 @@ impl Question for Calling {
     type Answer = Output;
 
     async fn ask(&self, host: &Host, plan: &Mcp) -> Answered<Output> {
-        host.servers.call(&host.launcher, plan, self.0.clone()).await
+        Box::pin(host.servers.call(&host.launcher, plan, self.0.clone())).await
     }
 }
 
@@ -52,6 +53,18 @@ impl Question for Listing<'_> {
 
     async fn ask(&self, host: &Host, plan: &Mcp) -> Answered<Surface> {
         host.servers.list(&host.launcher, plan, self.redactor, self.until).await.into()
+    }
+}
+
+/// A server is asked for something that is no call of a tool.
+pub(super) struct Requesting<'r>(pub(super) Asked<'r>);
+
+impl Question for Requesting<'_> {
+    type Plan = Mcp;
+    type Answer = (Value, Value);
+
+    async fn ask(&self, host: &Host, plan: &Mcp) -> Answered<(Value, Value)> {
+        host.servers.request(&host.launcher, plan, &self.0).await
     }
 }
 

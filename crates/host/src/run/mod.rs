@@ -21,6 +21,7 @@ use egress::http::Url;
 use egress::resolve::SystemResolver;
 use egress::{Limits, Rules, Running};
 use sandbox::{Asked, Child, Obstacle, SpawnError};
+use serde_json::Value;
 
 use crate::blocked::{Blocked, Why};
 use crate::error::{CallError, Kind};
@@ -29,13 +30,15 @@ use crate::error::{CallError, Kind};
 pub(crate) struct Answered<T> {
     pub(crate) answer: Result<T, CallError>,
     pub(crate) blocked: Vec<Blocked>,
+    /// What a server said, in its own words, where somebody wants them.
+    pub(crate) said: Option<Value>,
 }
 
 impl<T> From<Result<T, CallError>> for Answered<T> {
     /// What was tried in vain is known by the failure.
     fn from(answer: Result<T, CallError>) -> Self {
         let blocked = answer.as_ref().err().map(Blocked::of).unwrap_or_default();
-        Self { answer, blocked }
+        Self { answer, blocked, said: None }
     }
 }
 

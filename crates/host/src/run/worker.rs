@@ -105,7 +105,7 @@ impl Workers {
             Ok(worker) => worker,
             Err(error) => {
                 let blocked = Blocked::of(&error);
-                return Answered { answer: Err(error), blocked };
+                return Answered { answer: Err(error), blocked, said: None };
             }
         };
         leash.hold(worker.child.killer());
@@ -122,7 +122,7 @@ impl Workers {
             // Whatever it is now doing, it does not for anybody else.
             Err(error) => Err(error),
         };
-        Answered { answer, blocked }
+        Answered { answer, blocked, said: None }
     }
 
     /// Ends those of a package that have nothing to do: what they may is not what it may now.

@@ -217,6 +217,8 @@ impl Bench {
             folder: PathBuf::from("/"),
             progress,
             implementation: None,
+            peer: None,
+            resumed: None,
             called_off: host::CancellationToken::new(),
         };
         kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;

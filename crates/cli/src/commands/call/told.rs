@@ -346,9 +346,12 @@ fn setting_words(error: &CallError) -> Option<String> {
 
 pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
     match kind {
-        Kind::Failed | Kind::TimedOut | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
-            Exit::Failed
-        }
+        Kind::Failed
+        | Kind::TimedOut
+        | Kind::TooMuchOutput
+        | Kind::BadOutput
+        | Kind::NeedsAnswers
+        | Kind::Cancelled => Exit::Failed,
         Kind::BadInput | Kind::MissingInput | Kind::BadChain => Exit::Invalid,
         Kind::Unknown => Exit::NotFound,
         Kind::Denied

@@ -140,7 +140,7 @@ fn wants_input(answer: &Value) -> CallError {
         [] => "the tool wants to ask its user something before it goes on".to_owned(),
         words => format!("the tool asks before it goes on: {}", words.join("; ")),
     };
-    CallError::new(Kind::Failed, message).with("inputRequests", questions)
+    CallError::new(Kind::NeedsAnswers, message).with("inputRequests", questions)
 }
 
 /// The server gave no answer to a call. It has a place where it is on the network.

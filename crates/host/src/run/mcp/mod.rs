@@ -5,11 +5,13 @@
 //! - [`remote`], [`registry`]: a server on the network, and where it is
 //! - [`era`]: which of its two eras a server is of
 //! - [`server`]: many calls at a time to one server, each within its time
+//! - [`notice`]: what servers say to nobody in particular
 //! - [`answer`], [`tools`], [`quiet`]: what servers say, as results, actions and progress
 //! - here: the servers that are kept between calls
 
 mod answer;
 pub(crate) mod era;
+pub(crate) mod notice;
 mod process;
 mod quiet;
 mod registry;
@@ -25,6 +27,7 @@ use std::time::{Duration, Instant};
 use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::Action;
 use sandbox::Launcher;
+use serde_json::Value;
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
@@ -32,16 +35,18 @@ use vault::{Redactor, Secret};
 
 pub(crate) use self::answer::Declared;
 use self::era::Eras;
+use self::notice::Board;
 use self::process::Order;
 use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
+use self::session::Client;
 use super::Answered;
 use super::tidying::{IDLE, Tidying};
 use super::turns::Turns;
 use super::worker::{MOST_OF_ONE, Warmth};
 use crate::blocked::Blocked;
-use crate::call::{Output, Progress};
+use crate::call::{Output, Peer, Progress, Resumed};
 use crate::error::CallError;
 use crate::limit::too_late;
 use crate::login::Bearer;
@@ -62,6 +67,8 @@ pub(crate) struct Servers {
     /// Whose turn it is to have a server for one call alone.
     turns: Turns,
     tidying: Tidying,
+    /// Who is told what servers say to nobody in particular.
+    pub(crate) board: Board,
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
@@ -74,15 +81,30 @@ pub(crate) struct Terms {
     pub(crate) until: Instant,
     pub(crate) declared: Declared,
     pub(crate) progress: Option<Arc<dyn Progress>>,
+    pub(crate) peer: Option<Arc<dyn Peer>>,
+    pub(crate) resumed: Option<Resumed>,
     /// Knows the secrets that the server is given.
     pub(crate) redactor: Redactor,
 }
 
+/// What a server is asked that is no call of a tool.
+pub(crate) struct Asked<'a> {
+    /// In the words of the protocol, or [`GREETING`].
+    pub(crate) method: &'a str,
+    pub(crate) params: Value,
+    pub(crate) peer: Option<Arc<dyn Peer>>,
+    pub(crate) redactor: &'a Redactor,
+    pub(crate) until: Instant,
+}
+
+/// What is asked where nothing is but what a server said of itself.
+pub const GREETING: &str = "server/discover";
+
 impl Servers {
     /// A pool whose idle servers end after a while.
     pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
-        let (kept, turns, tidying) = Default::default();
-        Arc::new(Self { kept, eras, turns, tidying })
+        let (kept, turns, tidying, board) = Default::default();
+        Arc::new(Self { kept, eras, turns, tidying, board })
     }
 
     /// Calls a tool of a server, of one that runs or of a new one.
@@ -92,10 +114,12 @@ impl Servers {
         plan: &Mcp,
         terms: Terms,
     ) -> Answered<Output> {
-        let Terms { warmth, until, declared, progress, redactor } = terms;
+        let Terms { warmth, until, declared, progress, peer, resumed, redactor } = terms;
         let found = async {
             let turn = self.turn(plan, warmth, until).await?;
-            let server = self.server(launcher, plan, &redactor, warmth, until).await?;
+            let client = self.client(plan, peer.as_deref());
+            let wanted = (plan, &client, &redactor);
+            let server = self.server(launcher, wanted, warmth, until).await?;
             Ok((turn, server))
         };
         let (_turn, server) = match found.await {
@@ -110,14 +134,51 @@ impl Servers {
         };
         let progress =
             progress.map(|told| -> Arc<dyn Progress> { Arc::new(Quiet { told, redactors }) });
-        let request = Request { tool, arguments, declared, progress };
-        let answer = match checked {
+        let request = Request { tool, arguments, declared, progress, peer, resumed };
+        let (answer, said) = match checked {
             Ok(()) => server.call(request, until).await,
-            Err(error) => Err(error),
+            Err(error) => (Err(error), None),
         };
         let mut blocked = answer.as_ref().err().map(Blocked::of).unwrap_or_default();
         blocked.extend(server.take_blocked());
-        Answered { answer, blocked }
+        Answered { answer, blocked, said }
+    }
+
+    /// Asks a server for something that is no call of a tool; what it said of itself comes along. One that offers other
+    /// tools than were approved is not asked.
+    pub(crate) async fn request(
+        self: &Arc<Self>,
+        launcher: &Launcher,
+        plan: &Mcp,
+        asked: &Asked<'_>,
+    ) -> Answered<(Value, Value)> {
+        let Asked { method, params, peer, redactor, until } = asked;
+        let answer = async {
+            let client = self.client(plan, peer.as_deref());
+            let wanted = (plan, &client, *redactor);
+            let server = self.server(launcher, wanted, Warmth::Warm, *until).await?;
+            let redactors = [tokens(plan), (*redactor).clone()];
+            if let Some(approved) = &plan.surface {
+                server.check_surface(approved, &redactors, *until).await?;
+            }
+            let mut answer = match *method {
+                GREETING => Value::Null,
+                method => server.request(method, params.clone(), peer.clone(), *until).await?,
+            };
+            let mut greeting = server.greeting();
+            for redactor in &redactors {
+                redactor.json(&mut answer);
+                redactor.json(&mut greeting);
+            }
+            Ok((answer, greeting))
+        };
+        answer.await.into()
+    }
+
+    /// Who a server is spoken with for.
+    fn client(&self, plan: &Mcp, peer: Option<&dyn Peer>) -> Client {
+        let capabilities = peer.map(|peer| peer.capabilities().clone()).unwrap_or_default();
+        Client { capabilities, notices: self.board.of(&plan.owner.package) }
     }
 
     /// What a server offers.
@@ -128,7 +189,9 @@ impl Servers {
         redactor: &Redactor,
         until: Instant,
     ) -> Result<Surface, CallError> {
-        let server = self.server(launcher, plan, redactor, Warmth::Warm, until).await?;
+        let client = self.client(plan, None);
+        let wanted = (plan, &client, redactor);
+        let server = self.server(launcher, wanted, Warmth::Warm, until).await?;
         server.surface(&[tokens(plan), redactor.clone()], until).await
     }
 
@@ -164,16 +227,18 @@ impl Servers {
     async fn server(
         self: &Arc<Self>,
         launcher: &Launcher,
-        plan: &Mcp,
-        redactor: &Redactor,
+        (plan, client, redactor): (&Mcp, &Client, &Redactor),
         warmth: Warmth,
         until: Instant,
     ) -> Result<Arc<Server>, CallError> {
+        // What it may ask is told to a server when it is greeted, so who can be asked something else has another.
+        let may_ask = Value::Object(client.capabilities.clone());
         match &plan.place {
             Place::Process { argv, walls } => {
                 let order = Order::new(argv, walls, plan.longest, redactor.clone());
-                let key = order.key();
-                let start = Server::start(launcher, &order, &plan.name, &*self.eras, until);
+                let key = format!("{} {may_ask}", order.key());
+                let named = (&*plan.name, client);
+                let start = Server::start(launcher, &order, named, &*self.eras, until);
                 self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
             Place::Url { url, headers, rules } => {
@@ -181,11 +246,13 @@ impl Servers {
                 let mut headers = headers.clone();
                 headers.extend(signed(plan, url));
                 let headers = &headers;
-                let key = format!("{url} {:?} {rules:?} {}", secret_too(headers), plan.longest);
+                let of = secret_too(headers);
+                let key = format!("{url} {of:?} {rules:?} {} {may_ask}", plan.longest);
                 let start = async {
                     let line = Line::new(rules)?;
                     let (url, way, longest) = (url.clone(), Way::Either, plan.longest);
-                    let target = Target { url, way, headers, longest, name: &plan.name };
+                    let name = &plan.name;
+                    let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
                 self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
@@ -193,14 +260,17 @@ impl Servers {
             Place::Registry { url, server, rules } => {
                 let (tool, bearer) = (&plan.tool, plan.bearer.as_ref().map(Bearer::secret));
                 let asks = bearer.map(Secret::expose);
-                let key = format!("{url} {server:?} {tool} {rules:?} {} {asks:?}", plan.longest);
+                let key = format!(
+                    "{url} {server:?} {tool} {rules:?} {} {asks:?} {may_ask}",
+                    plan.longest
+                );
                 let start = async {
                     let line = Line::new(rules)?;
                     let named = server.as_deref();
                     let (url, way) = registry::find(&line, url, named, tool, until).await?;
                     let headers = &signed(plan, &url);
                     let (longest, name) = (plan.longest, &*plan.name);
-                    let target = Target { url, way, headers, longest, name };
+                    let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
                 self.kept_or(plan, &key, warmth, until, Box::pin(start)).await

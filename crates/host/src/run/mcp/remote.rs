@@ -11,7 +11,7 @@ use tokio::time::timeout_at;
 use super::answer::not_answered;
 use super::era::{Era, Eras};
 use super::server::Server;
-use super::session::{AskError, Opening, Session, http, of_wire, sse};
+use super::session::{AskError, Client as For, Opening, Session, http, of_wire, sse};
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
@@ -40,6 +40,8 @@ pub(super) struct Target<'t> {
     pub(super) longest: u64,
     /// What its era is remembered under.
     pub(super) name: &'t str,
+    /// Who it is spoken with for.
+    pub(super) client: &'t For,
 }
 
 /// Whatever we send on behalf of one server, within the rules.
@@ -148,7 +150,7 @@ async fn streamable(
 ) -> Result<(Session, Era), AskError> {
     let (url, headers) = (target.url.as_str(), target.headers);
     let (wire, health) = http::wire(line.client.inner(), url, headers, target.longest);
-    let session = Session::open(wire, health, opening).await?;
+    let session = Session::open(wire, health, opening, target.client).await?;
     let era = session.era();
     Ok((session, era))
 }
@@ -157,7 +159,7 @@ async fn streamable(
 async fn events(line: &Line, target: &Target<'_>) -> Result<(Session, Era), AskError> {
     let wire = sse::Wire::open(&line.client, &target.url, target.headers, target.longest).await;
     let (wire, health) = wire.map_err(|error| of_wire(&error))?;
-    let session = Session::open(wire, health, Opening::Known(Era::Events)).await?;
+    let session = Session::open(wire, health, Opening::Known(Era::Events), target.client).await?;
     Ok((session, Era::Events))
 }
 

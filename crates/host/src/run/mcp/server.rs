@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use sandbox::Launcher;
 use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::timeout_at;
+use tokio::time::error::Elapsed;
+use tokio::time::{timeout, timeout_at};
 use vault::Redactor;
 
 use super::answer::{self, Declared};
@@ -15,9 +16,9 @@ use super::era::{Era, Eras};
 use super::process::{Order, Process};
 use super::remote::Line;
 use super::session::stdio::Wire;
-use super::session::{AskError, Opening, Session};
+use super::session::{AskError, Client, Opening, Session, Told};
 use crate::blocked::Blocked;
-use crate::call::{Output, Progress};
+use crate::call::{Output, Peer, Progress, Resumed};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::run::said::Hearing;
@@ -43,6 +44,9 @@ const CURRENT: Duration = Duration::from_mins(1);
 
 /// How long a process may keep silent about its era.
 const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How often it is looked whether somebody is still asked.
+const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
 /// A server that is spoken with.
 #[derive(Debug)]
@@ -87,6 +91,8 @@ pub(super) struct Request {
     pub(super) arguments: Map<String, Value>,
     pub(super) declared: Declared,
     pub(super) progress: Option<Arc<dyn Progress>>,
+    pub(super) peer: Option<Arc<dyn Peer>>,
+    pub(super) resumed: Option<Resumed>,
 }
 
 impl Server {
@@ -112,7 +118,7 @@ impl Server {
     pub(super) async fn start(
         launcher: &Launcher,
         order: &Order,
-        key: &str,
+        (key, client): (&str, &Client),
         eras: &dyn Eras,
         until: Instant,
     ) -> Result<Self, CallError> {
@@ -122,8 +128,8 @@ impl Server {
             let left = until.saturating_duration_since(Instant::now());
             let patience = (opening == Opening::Ask).then(|| PATIENCE.min(left / 3));
             let (process, wire) = spawn(launcher, order, patience).await?;
-            let opened =
-                timeout_at(until.into(), Session::open(wire, process.health(), opening)).await;
+            let opening_it = Session::open(wire, process.health(), opening, client);
+            let opened = timeout_at(until.into(), opening_it).await;
             let error = match opened {
                 Ok(Ok(session)) => {
                     eras.remember(key, Some(session.era())).await;
@@ -191,11 +197,40 @@ impl Server {
         }
     }
 
-    /// Calls a tool.
-    pub(super) async fn call(&self, request: Request, until: Instant) -> Result<Output, CallError> {
-        let Request { tool, arguments, declared, progress } = request;
-        let asking = self.session.call(&tool, arguments, progress);
-        self.within(asking, |answer| answer::read(answer, declared), &tool, until).await
+    /// Calls a tool. Where somebody is spoken with, what it said comes along in its own words.
+    pub(super) async fn call(
+        &self,
+        request: Request,
+        until: Instant,
+    ) -> (Result<Output, CallError>, Option<Value>) {
+        let Request { tool, arguments, declared, progress, peer, resumed } = request;
+        let told = Told { progress, peer: peer.clone() };
+        let asking = self.session.call(&tool, arguments, resumed, told);
+        let mut said = None;
+        let read = |answer: Value| {
+            said = peer.as_ref().map(|_| answer.clone());
+            answer::read(answer, declared)
+        };
+        let answer = self.within(asking, read, &tool, peer.as_deref(), until).await;
+        (answer, said)
+    }
+
+    /// Asks it for something that is no call of a tool.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        peer: Option<Arc<dyn Peer>>,
+        until: Instant,
+    ) -> Result<Value, CallError> {
+        let told = Told { progress: None, peer: peer.clone() };
+        let asking = self.session.request(method, params, told);
+        self.within(asking, Ok, method, peer.as_deref(), until).await
+    }
+
+    /// What it said of itself when it greeted.
+    pub(super) fn greeting(&self) -> Value {
+        self.session.greeting()
     }
 
     /// Refuses it where it offers something else than was approved. It is asked once, and again when it says that its
@@ -266,7 +301,7 @@ impl Server {
             }
             Err(AskError::Odd("it lists too many tools".to_owned()))
         };
-        self.within(all, Ok, "tools/list", until).await
+        self.within(all, Ok, "tools/list", None, until).await
     }
 
     /// Waits for a turn, then for an answer, and reads it.
@@ -275,12 +310,13 @@ impl Server {
         asking: impl Future<Output = Result<T, AskError>>,
         read: impl FnOnce(T) -> Result<U, CallError>,
         tool: &str,
+        peer: Option<&dyn Peer>,
         until: Instant,
     ) -> Result<U, CallError> {
         let _turn = self.turn(until).await?;
         let heard = self.process().map(|process| (process, process.said().begin()));
         let asked_at = Instant::now();
-        let answered = timeout_at(until.into(), asking).await;
+        let answered = within_time(asking, peer, until).await;
         *self.used_at.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
         if let (Ok(Ok(_) | Err(AskError::Refused { .. })), Some((_, heard))) = (&answered, &heard) {
             heard.end();
@@ -324,6 +360,27 @@ impl Server {
         match timeout_at(until.into(), self.slots.acquire()).await {
             Ok(Ok(permit)) => Ok(permit),
             _ => Err(too_late("it waited for its turn")),
+        }
+    }
+}
+
+/// Waits for an answer; as long as its user is asked something, its time stands still.
+async fn within_time<T>(
+    asking: impl Future<Output = T>,
+    peer: Option<&dyn Peer>,
+    until: Instant,
+) -> Result<T, Elapsed> {
+    let waited = || peer.map(Peer::waited).unwrap_or_default();
+    let mut asking = std::pin::pin!(asking);
+    loop {
+        let before = waited();
+        match timeout_at((until + before).into(), &mut asking).await {
+            Err(late) if waited() <= before => return Err(late),
+            Err(_) => {}
+            Ok(answer) => return Ok(answer),
+        }
+        if let Ok(answer) = timeout(LOOK_AGAIN, &mut asking).await {
+            return Ok(answer);
         }
     }
 }

@@ -15,25 +15,29 @@ use std::sync::Arc;
 use egress::http::{SendError, Url};
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-    ClientRequest, ListToolsRequest, PaginatedRequestParams, ProtocolVersion, RequestId,
-    ServerResult,
+    ClientRequest, ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
+    RequestId, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
     RoleClient, RunningService, ServiceError,
 };
 use rmcp::transport::Transport;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use self::face::{Changes, Face, Listeners};
+pub(super) use self::face::{Client, Told};
 pub(super) use self::health::Health;
 use self::line::Fault;
 use super::era::Era;
-use crate::call::Progress;
+use crate::call::Resumed;
 use crate::error::{CallError, Kind};
 use crate::login::challenge::WantsLogin;
 use crate::run::http::not_sent;
 use crate::run::place_of;
+
+/// JSON-RPC: the parameters are not what the method takes.
+const BAD_PARAMETERS: i32 = -32602;
 
 /// A conversation with a server. It ends when it is dropped.
 #[derive(Debug)]
@@ -73,11 +77,12 @@ pub(super) enum AskError {
 }
 
 impl Session {
-    /// Begins a conversation.
+    /// Begins a conversation, as a client of whom the server may ask this.
     pub(super) async fn open(
         transport: impl Transport<RoleClient> + 'static,
         health: Arc<Health>,
         opening: Opening,
+        client: &Client,
     ) -> Result<Self, AskError> {
         let modern = || vec![ProtocolVersion::V_2026_07_28];
         let lifecycle = match opening {
@@ -91,7 +96,7 @@ impl Session {
             },
         };
         let (listeners, changes) = (Listeners::default(), Changes::default());
-        let face = Face::new(listeners.clone(), changes.clone());
+        let face = Face::new(listeners.clone(), changes.clone(), client.clone());
         let opened = tokio::select! {
             opened = face.serve_with_lifecycle(transport, lifecycle) => opened.map_err(of_opening),
             () = health.broken() => Err(AskError::Closed),
@@ -122,16 +127,43 @@ impl Session {
             || self.health.fault().is_some()
     }
 
+    /// What it said of itself when it greeted: its capabilities, and what else it would have its clients know.
+    pub(super) fn greeting(&self) -> Value {
+        let info = self.service.peer().peer_info();
+        info.and_then(|info| serde_json::to_value(&*info).ok()).unwrap_or_default()
+    }
+
     /// Calls a tool. Whoever stops waiting has the server told so.
     pub(super) async fn call(
         &self,
         tool: &str,
         arguments: Map<String, Value>,
-        progress: Option<Arc<dyn Progress>>,
+        resumed: Option<Resumed>,
+        told: Told,
     ) -> Result<Value, AskError> {
-        let params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        if let Some(Resumed { responses, state }) = resumed {
+            params.input_responses = Some(responses.into_iter().collect());
+            params.request_state = state;
+        }
         let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.ask(request, progress).await
+        self.ask(request, told).await
+    }
+
+    /// Asks for anything else, in the words of the protocol.
+    pub(super) async fn request(
+        &self,
+        method: &str,
+        params: Value,
+        told: Told,
+    ) -> Result<Value, AskError> {
+        let request = serde_json::from_value(json!({ "method": method, "params": params }));
+        let request: ClientRequest = request.map_err(|_| AskError::Refused {
+            code: BAD_PARAMETERS,
+            message: format!("these are no parameters of `{method}`"),
+            data: None,
+        })?;
+        self.ask(request, told).await
     }
 
     /// A page of its tools, and where the next one begins.
@@ -143,7 +175,7 @@ impl Session {
         if cursor.is_some() {
             request.params = Some(PaginatedRequestParams::default().with_cursor(cursor));
         }
-        let mut page = self.ask(ClientRequest::ListToolsRequest(request), None).await?;
+        let mut page = self.ask(ClientRequest::ListToolsRequest(request), Told::default()).await?;
         let next = page.get("nextCursor").and_then(Value::as_str).map(str::to_owned);
         match page.get_mut("tools").map(Value::take) {
             Some(Value::Array(tools)) => Ok((tools, next)),
@@ -154,12 +186,17 @@ impl Session {
     async fn ask(
         &self,
         request: ClientRequest,
-        progress: Option<Arc<dyn Progress>>,
+        told: Told,
     ) -> Result<Value, AskError> {
         let peer = self.service.peer();
-        let sent = peer.send_request_with_option(request, PeerRequestOptions::no_options()).await;
+        let mut options = PeerRequestOptions::no_options();
+        let meta = told.peer.as_ref().map(|peer| peer.meta()).filter(|meta| !meta.is_empty());
+        if let Some(meta) = meta {
+            options = options.with_meta(RequestMetaObject(MetaObject(meta)));
+        }
+        let sent = peer.send_request_with_option(request, options).await;
         let handle = sent.map_err(|error| known(of_asking(error), &self.health))?;
-        let _listening = progress.map(|one| self.listeners.add(&handle.progress_token, one));
+        let _listening = self.listeners.add(&handle.progress_token, told);
         let mut waiting = Waiting { peer, id: Some(handle.id.clone()) };
         let answered = tokio::select! {
             answered = handle.await_response() => answered.map_err(of_asking),

@@ -1,4 +1,4 @@
-//! What a server sees of us: a name, no capabilities, and a polite no to every question.
+//! What a server sees of us: a name, what those can be asked whom we call it for, and a polite no to every other question.
 #![expect(deprecated, reason = "servers of the older era still ask these")]
 
 use std::collections::HashMap;
@@ -7,24 +7,67 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
-    ClientCapabilities, ClientConfig, ConstString, ElicitRequestParams, ElicitResult,
-    ElicitationCreateRequestMethod, ErrorCode, ErrorData, Implementation, ListRootsRequestMethod,
-    ListRootsResult, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    ClientConfig, ConstString, CreateMessageRequestMethod, CreateMessageRequestParams,
+    CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationCreateRequestMethod,
+    ErrorCode, ErrorData, Implementation, ListRootsRequestMethod, ListRootsResult,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Value, json};
 
-use crate::call::{Advance, Progress};
+use crate::call::{Advance, Peer, Progress, Refused};
+use crate::run::mcp::notice::{Notice, Notices};
+
+/// Who a server is spoken with for.
+#[derive(Clone, Debug, Default)]
+pub(in crate::run::mcp) struct Client {
+    /// What they can be asked, as the protocol writes it.
+    pub(in crate::run::mcp) capabilities: Map<String, Value>,
+    /// Who is told what the server says to nobody in particular.
+    pub(in crate::run::mcp) notices: Notices,
+}
 
 /// What a server sees of us.
 #[derive(Debug)]
 pub(super) struct Face {
     listeners: Listeners,
     changes: Changes,
+    client: Client,
 }
 
 impl Face {
-    pub(super) fn new(listeners: Listeners, changes: Changes) -> Self {
-        Self { listeners, changes }
+    pub(super) fn new(listeners: Listeners, changes: Changes, client: Client) -> Self {
+        Self { listeners, changes, client }
+    }
+
+    /// Asks whoever it is called for. A server does not say which of its calls it asks for, so it can only be told while
+    /// they are all made for the same one.
+    async fn pass_on<T: DeserializeOwned>(
+        &self,
+        method: &'static str,
+        capability: &str,
+        params: impl Serialize,
+    ) -> Result<T, ErrorData> {
+        let peer = match self.listeners.asked() {
+            _ if !self.client.capabilities.contains_key(capability) => {
+                return Err(not_offered(method));
+            }
+            Asked::One(peer) => peer,
+            Asked::Nobody => return Err(unanswered("no call is under way that it could be for")),
+            Asked::Several => {
+                return Err(unanswered("several clients wait for this server, and it does not say which one it asks"));
+            }
+        };
+        let params = serde_json::to_value(params).map_err(|error| odd(&error))?;
+        let answer = peer.ask(method, params).await.map_err(of_refusal)?;
+        serde_json::from_value(answer).map_err(|error| odd(&error))
+    }
+
+    fn note(&self, method: &'static str, params: Value) {
+        self.client.notices.tell(Notice { method, params });
     }
 }
 
@@ -42,27 +85,66 @@ impl Changes {
 impl ClientHandler for Face {
     fn get_info(&self) -> ClientConfig {
         let name = Implementation::new("haft", env!("CARGO_PKG_VERSION"));
-        ClientConfig::new(ClientCapabilities::default(), name)
+        let offered = Value::Object(self.client.capabilities.clone());
+        let capabilities = serde_json::from_value(offered).unwrap_or_default();
+        ClientConfig::new(capabilities, name)
             .with_protocol_version(ProtocolVersion::LATEST_WITH_INITIALIZE)
+    }
+
+    async fn create_message(
+        &self,
+        request: CreateMessageRequestParams,
+        _context: RequestContext<RoleClient>,
+    ) -> Result<CreateMessageResult, ErrorData> {
+        self.pass_on(CreateMessageRequestMethod::VALUE, "sampling", request).await
     }
 
     async fn list_roots(
         &self,
         _context: RequestContext<RoleClient>,
     ) -> Result<ListRootsResult, ErrorData> {
-        Err(not_offered(ListRootsRequestMethod::VALUE))
+        self.pass_on(ListRootsRequestMethod::VALUE, "roots", json!({})).await
     }
 
     async fn create_elicitation(
         &self,
-        _request: ElicitRequestParams,
+        request: ElicitRequestParams,
         _context: RequestContext<RoleClient>,
     ) -> Result<ElicitResult, ErrorData> {
-        Err(not_offered(ElicitationCreateRequestMethod::VALUE))
+        self.pass_on(ElicitationCreateRequestMethod::VALUE, "elicitation", request).await
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
         self.changes.0.fetch_add(1, Ordering::AcqRel);
+        self.note("notifications/tools/list_changed", Value::Null);
+    }
+
+    async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.note("notifications/prompts/list_changed", Value::Null);
+    }
+
+    async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
+        self.note("notifications/resources/list_changed", Value::Null);
+    }
+
+    async fn on_resource_updated(
+        &self,
+        params: ResourceUpdatedNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let params = serde_json::to_value(params).unwrap_or_default();
+        self.note("notifications/resources/updated", params);
+    }
+
+    async fn on_logging_message(
+        &self,
+        params: LoggingMessageNotificationParam,
+        _context: NotificationContext<RoleClient>,
+    ) {
+        let Asked::One(peer) = self.listeners.asked() else { return };
+        if let Ok(params) = serde_json::to_value(params) {
+            peer.tell("notifications/message", params);
+        }
     }
 
     async fn on_progress(
@@ -71,7 +153,7 @@ impl ClientHandler for Face {
         _context: NotificationContext<RoleClient>,
     ) {
         let found = self.listeners.lock().get(&params.progress_token).cloned();
-        if let Some(listener) = found {
+        if let Some(listener) = found.and_then(|told| told.progress) {
             listener.advanced(&Advance {
                 done: params.progress,
                 total: params.total,
@@ -86,18 +168,59 @@ fn not_offered(method: &'static str) -> ErrorData {
     ErrorData::new(ErrorCode::METHOD_NOT_FOUND, message, None)
 }
 
-/// Who is told how far which request is.
+fn unanswered(why: &str) -> ErrorData {
+    ErrorData::new(ErrorCode::INVALID_REQUEST, why.to_owned(), None)
+}
+
+fn odd(error: &serde_json::Error) -> ErrorData {
+    ErrorData::new(ErrorCode::INTERNAL_ERROR, format!("the answer cannot be read: {error}"), None)
+}
+
+fn of_refusal(refused: Refused) -> ErrorData {
+    ErrorData::new(ErrorCode(refused.code), refused.message, refused.data)
+}
+
+/// Who is told what of a request.
+#[derive(Clone, Debug, Default)]
+pub(in crate::run::mcp) struct Told {
+    /// How far it is.
+    pub(in crate::run::mcp) progress: Option<Arc<dyn Progress>>,
+    /// What the server asks and says meanwhile.
+    pub(in crate::run::mcp) peer: Option<Arc<dyn Peer>>,
+}
+
+/// Whom a server means that asks something.
+enum Asked {
+    Nobody,
+    One(Arc<dyn Peer>),
+    Several,
+}
+
+/// Who is told what of which request.
 #[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<HashMap<ProgressToken, Arc<dyn Progress>>>>);
+pub(super) struct Listeners(Arc<Mutex<HashMap<ProgressToken, Told>>>);
 
 impl Listeners {
     /// Tells somebody about a request for as long as what is returned lives.
-    pub(super) fn add(&self, token: &ProgressToken, listener: Arc<dyn Progress>) -> Listening {
-        self.lock().insert(token.clone(), listener);
+    pub(super) fn add(&self, token: &ProgressToken, told: Told) -> Listening {
+        if told.progress.is_some() || told.peer.is_some() {
+            self.lock().insert(token.clone(), told);
+        }
         Listening { listeners: self.clone(), token: token.clone() }
     }
 
-    fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Arc<dyn Progress>>> {
+    fn asked(&self) -> Asked {
+        let listeners = self.lock();
+        let mut peers = listeners.values().filter_map(|told| told.peer.as_ref());
+        let Some(first) = peers.next() else { return Asked::Nobody };
+        if peers.all(|other| other.client() == first.client()) {
+            Asked::One(Arc::clone(first))
+        } else {
+            Asked::Several
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Told>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
