@@ -115,8 +115,12 @@ pub(crate) enum Command {
     Call(commands::call::CallArgs),
     /// Show what chains of tools do, and find the better of two
     Chain(commands::chain::ChainArgs),
-    /// Serve an installed package to a client, over MCP
+    /// Serve every installed tool to a client on standard input and output
     Mcp(commands::mcp::McpArgs),
+    /// Serve every installed tool over HTTP, until it is stopped
+    Serve(commands::serve::ServeArgs),
+    /// Make, list and remove the tokens of the gateway
+    Token(commands::token::TokenArgs),
     /// Rank the tools of a capability, with each term of their scores
     Rank(commands::rank::RankArgs),
     /// Show how often, how fast and how well tools were called, and what got worse

@@ -66,17 +66,7 @@ pub(crate) fn named_around(name: &str, home: &Home, printer: Printer) -> Result<
 
 fn one_of(name: &str, called: &[Listed<'_>], listed: &[Listed<'_>]) -> Result<Named, Failure> {
     match called {
-        [one] => Ok(Named {
-            id: one.id.clone(),
-            id_in_catalog: match one.pinned {
-                Some(pinned) => install::catalog::id_in_catalog(pinned).to_owned(),
-                None => one.id.split_once(':').map_or(one.id.clone(), |(_, id)| id.to_owned()),
-            },
-            layer: one.layer,
-            enabled: one.enabled,
-            trust: one.trust,
-            pinned: one.pinned.cloned(),
-        }),
+        [one] => Ok(named_of(one)),
         [] => {
             let failure =
                 Failure::new(Exit::NotFound, format!("`{}` is not installed", line(name)));
@@ -92,6 +82,21 @@ fn one_of(name: &str, called: &[Listed<'_>], listed: &[Listed<'_>]) -> Result<Na
             let message = format!("`{}` is the name of {} packages", line(name), ids.len());
             Err(Failure::new(Exit::Conflict, message).hint(format!("name one: {}", ids.join(", "))))
         }
+    }
+}
+
+/// What is listed, by itself.
+pub(crate) fn named_of(one: &Listed<'_>) -> Named {
+    Named {
+        id: one.id.clone(),
+        id_in_catalog: match one.pinned {
+            Some(pinned) => install::catalog::id_in_catalog(pinned).to_owned(),
+            None => one.id.split_once(':').map_or(one.id.clone(), |(_, id)| id.to_owned()),
+        },
+        layer: one.layer,
+        enabled: one.enabled,
+        trust: one.trust,
+        pinned: one.pinned.cloned(),
     }
 }
 
@@ -171,7 +176,7 @@ pub(crate) fn version(
 }
 
 /// Refuses what stands above a baseline that the policy holds to.
-fn check_not_locked(named: &Named, home: &Home) -> Result<(), Failure> {
+pub(crate) fn check_not_locked(named: &Named, home: &Home) -> Result<(), Failure> {
     let policy = owner::policy(home)?;
     let rules = policy.of(&named.id, bare(&named.id));
     if named.layer == Layer::Base || !rules.is_some_and(|rules| rules.locked) {
@@ -186,7 +191,7 @@ fn check_not_locked(named: &Named, home: &Home) -> Result<(), Failure> {
 }
 
 /// What was agreed to is what runs.
-fn check_unchanged(installed: &Installed, named: &Named) -> Result<(), Failure> {
+pub(crate) fn check_unchanged(installed: &Installed, named: &Named) -> Result<(), Failure> {
     let changed = installed.changed_files();
     if changed.is_empty() {
         return Ok(());
@@ -199,7 +204,7 @@ fn check_unchanged(installed: &Installed, named: &Named) -> Result<(), Failure> 
 }
 
 /// An entry that is only declared in a catalog of the home, as a tool. It has the files that its origin names, or none.
-fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
+pub(crate) fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
     let path = at.path().join(match named.layer {
         Layer::Base => catalog::BASE,
         Layer::Local => catalog::LOCAL,

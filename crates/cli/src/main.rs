@@ -41,6 +41,8 @@ mod shell;
 mod signing_out;
 mod sources;
 mod steps;
+#[cfg(target_os = "linux")]
+mod steward;
 #[cfg(unix)]
 mod terminal;
 mod time;
@@ -138,6 +140,8 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Update(args) => commands::update::run(args, &home()?, ask, json, printer),
         Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
         Command::Mcp(args) => commands::mcp::run(args, &home()?, printer),
+        Command::Serve(args) => commands::serve::run(args, &home()?, json, printer),
+        Command::Token(args) => commands::token::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Chain(args) => commands::chain::run(args, &home()?, ask, json, printer),
         Command::Test(args) => commands::test::run(args, &home()?, ask, json, printer),

@@ -164,6 +164,15 @@ impl Host {
         }
     }
 
+    /// The same host with other settings of the same home: what runs for the one is there for the other.
+    #[must_use]
+    pub fn with_settings(mut self, mut settings: Settings) -> Self {
+        settings.home.clone_from(&self.settings.home);
+        settings.user_home = settings.user_home.map(without_links);
+        self.settings = Arc::new(settings);
+        self
+    }
+
     /// The same host, which makes every step of a chain anew, and keeps no answer.
     #[must_use]
     pub fn without_cache(mut self) -> Self {

@@ -14,8 +14,8 @@ use crate::clip;
 use crate::error::{CallError, Kind};
 
 /// What of a tool agents are told, or are led by. What else a server says of it may be another each time.
-const KEPT: [&str; 6] =
-    ["name", "title", "description", "inputSchema", "outputSchema", "annotations"];
+const KEPT: [&str; 7] =
+    ["name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons"];
 
 /// How many differences are told, and how many of them in words.
 const MOST_TOLD: usize = 100;
@@ -92,7 +92,7 @@ impl Surface {
     }
 
     /// The tools, as the server lists them.
-    pub(crate) fn tools(&self) -> &[Value] {
+    pub fn tools(&self) -> &[Value] {
         &self.0.listed
     }
 

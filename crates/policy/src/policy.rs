@@ -3,6 +3,7 @@
 //! Every key has a default, so an absent file is a policy too. A key that we do not know is an
 //! error and never ignored: a misspelt wall is no wall.
 
+mod agents;
 mod doubt;
 mod fault;
 mod read;
@@ -14,6 +15,7 @@ use std::fmt;
 use manifest::dialect::Dialect;
 use manifest::model::{SideEffects, Trust};
 
+pub use agents::{AgentInstall, AgentRules, Profile, Which, check_profile};
 pub use doubt::Doubt;
 pub use fault::{Fault, PolicyError};
 
@@ -49,6 +51,10 @@ pub struct Policy {
     pub tests: TestRules,
     /// What is kept of chains.
     pub chains: ChainRules,
+    /// What agents are shown, and what they may bring about.
+    pub agents: AgentRules,
+    /// Parts of what is installed, by their names.
+    pub profiles: BTreeMap<String, Profile>,
     /// What is different for one package, by its canonical id or its bare one.
     pub packages: BTreeMap<String, PackageRules>,
 }
@@ -456,6 +462,8 @@ impl Default for Policy {
             rank: RankRules::default(),
             tests: TestRules::default(),
             chains: ChainRules::default(),
+            agents: AgentRules::default(),
+            profiles: BTreeMap::new(),
             secrets: SecretRules::default(),
             packages: BTreeMap::new(),
         }

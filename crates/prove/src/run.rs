@@ -239,6 +239,8 @@ async fn call(
         within: case.timeout,
         progress: None,
         implementation: how.implementation.clone(),
+        peer: None,
+        resumed: None,
         called_off: how.called_off.clone(),
     };
     let made = host.call(timed.as_ref().unwrap_or(tool), &call, Warmth::Warm).await;

@@ -27,7 +27,7 @@ const TORN: &str =
 const MENDED: &str = "(no call) the log did not end as it was signed, so records before this one may be missing or changed; `haft audit verify` says how";
 
 /// What a record may say of a call: how it went, or what was decided about it.
-const OUTCOMES: [&str; 24] = [
+const OUTCOMES: [&str; 25] = [
     "ok",
     "allowed",
     "denied",

@@ -1,231 +1,147 @@
-//! `haft mcp --only ID`: an installed package as an MCP server on standard input and output, as clients start one.
+//! `haft mcp`: every installed tool as one MCP server on standard input and output, as clients start one.
 //!
-//! The agent may call, never grant: what needs the owner's word is left for `haft approve`, and the same call goes ahead
-//! once they gave it. The package is looked up for every call, so one that is switched off or revoked is so at once.
+//! It only passes lines on: the tools are run by the one host of the home, which is started where there is none, so ten
+//! clients do not mean ten copies of each server.
 
-use std::collections::HashMap;
+use std::io;
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use clap::Args;
-use host::{Call, CallError, Host, Kind, Output, Tool, Warmth, actions_of};
-use ledger::state::approvals::TicketId;
-use manifest::export::{Format, Name, Options, export};
-use policy::Surface;
-use rmcp::model::{
-    CallToolRequestParams, CallToolResponse, CallToolResult, ContentBlock, ErrorData,
-    Implementation, ListToolsResult, PaginatedRequestParams, ServerCapabilities, ServerConfig,
-    Tool as Definition,
-};
-use rmcp::service::RequestContext;
-use rmcp::{RoleServer, ServerHandler, ServiceExt};
-use serde_json::Value;
+use gateway::relay::{Reach, relay};
+use gateway::socket::{Told, Want, Wish, connect};
+use tokio::net::UnixStream;
 
-use super::call::act;
-use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::printer::Printer;
-use crate::{installed, owner, walls};
+use crate::output;
+use crate::owner;
+use crate::printer::{Printer, line};
 
-/// How long what a server offers is read for.
-const PATIENCE: Duration = Duration::from_secs(10);
+/// How long a host may take to be there.
+const PATIENCE: Duration = Duration::from_secs(20);
 
-/// The most questions that are remembered until the owner has answered.
-const MOST_TICKETS: usize = 100;
+/// How often it is looked whether it is.
+const LOOK_AGAIN: Duration = Duration::from_millis(3);
+
+/// What the host says that nobody hears is in this file of the home.
+const LOG: &str = "host.log";
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Clients start it and speak to it; `haft import CLIENT --replace` writes it into their settings."
+    after_help = "Clients start it and speak to it; `haft connect CLIENT` writes it into their settings."
 )]
 pub(crate) struct McpArgs {
-    /// The installed package whose tools are served
+    /// Serve the tools of this profile alone
+    #[arg(long, value_name = "NAME", conflicts_with = "only")]
+    profile: Option<String>,
+    /// Serve this installed package alone, whose tools keep their own names
     #[arg(long, value_name = "ID")]
-    only: String,
+    only: Option<String>,
 }
 
-pub(crate) fn run(args: &McpArgs, home: &Home, printer: Printer) -> Outcome {
-    // Whoever starts it is a program: nobody can be asked.
-    let ask = Ask::Nobody;
-    let runtime = owner::runtime()?;
-    let records = owner::records(home, &runtime)?;
-    let vault = owner::vault(home, ask)?;
-    let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, records);
+pub(crate) fn run(args: &McpArgs, home: &Home, _printer: Printer) -> Outcome {
+    output::make_private_folder(home.path())?;
+    owner::check_home(home)?;
     let folder = std::env::current_dir().map_err(|error| {
         Failure::new(Exit::Unavailable, "the current folder is gone").cause(error)
     })?;
-    let served = Served {
+    let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let session = format!("{}-{}", std::process::id(), started.unwrap_or_default().as_millis());
+    let want = Want::Speak {
+        profile: args.profile.clone(),
         only: args.only.clone(),
-        home: home.clone(),
-        host,
-        session: format!("{}", std::process::id()),
         folder,
-        tickets: Mutex::default(),
-        printer,
+        session,
     };
-    // What cannot be served is told before anybody speaks.
-    served.tool()?;
-    let done = runtime.block_on(async {
-        let running = served.serve(rmcp::transport::io::stdio()).await?;
-        running.waiting().await?;
-        Ok::<_, Box<dyn std::error::Error>>(())
+    let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want };
+    let way = Way { home: home.path().to_owned(), wish };
+    let runtime = owner::runtime()?;
+    let passed = runtime.block_on(async {
+        let relaying = relay(&way, tokio::io::stdin(), tokio::io::stdout());
+        relaying.await
     });
-    done.map_err(|error| Failure::new(Exit::Unavailable, "nobody spoke MCP to it").cause(error))?;
+    // Whoever waits on standard input would keep us here for ever.
+    runtime.shutdown_background();
+    passed.map_err(|error| failure(&error, home))?;
     Ok(Exit::Done)
 }
 
-/// One package, served.
-struct Served {
-    only: String,
-    home: Home,
-    host: Host,
-    session: String,
-    folder: PathBuf,
-    /// The questions that calls have raised: by the action and its input.
-    tickets: Mutex<HashMap<(String, String), TicketId>>,
-    printer: Printer,
+/// The way to the host of a home.
+struct Way {
+    home: PathBuf,
+    wish: Wish,
 }
 
-impl Served {
-    /// The package as it is now.
-    fn tool(&self) -> Result<Tool, Failure> {
-        let mut found = installed::found(&self.only, &self.home, self.printer)?;
-        Ok(found.tools.remove(0))
-    }
-
-    /// Its tools, as they are called here and as they are called there.
-    fn offered(tool: &Tool) -> (Vec<Definition>, Vec<Name>) {
-        let exported =
-            export(std::slice::from_ref(&tool.package), Format::Mcp, &Options::default());
-        // A server's own tools keep their names and everything that was approved of them.
-        let own = tool.surface.as_ref().map(host::surface::Surface::to_value);
-        if let Some(Value::Array(own)) = own {
-            let definitions: Vec<Definition> =
-                own.into_iter().filter_map(|one| serde_json::from_value(one).ok()).collect();
-            let named = |one: &Definition| Name {
-                exposed: one.name.to_string(),
-                package: tool.package.canonical_id(),
-                action: one.name.to_string(),
-            };
-            let names = definitions.iter().map(named).collect();
-            return (definitions, names);
-        }
-        let listed = exported.document["tools"].as_array().cloned().unwrap_or_default();
-        let read = |one: Value| serde_json::from_value(one).ok();
-        (listed.into_iter().filter_map(read).collect(), exported.names)
-    }
-
-    async fn call(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResult, ErrorData> {
-        let mut tool = match self.tool() {
-            Ok(tool) => tool,
-            Err(failure) => return Ok(told(&failure.message)),
-        };
-        let (_, names) = Self::offered(&tool);
-        if let Some(surface) = &tool.surface
-            && tool.package.actions.is_empty()
-        {
-            let read = actions_of(surface, Instant::now() + PATIENCE).await;
-            match read {
-                Ok(actions) => tool.package.actions = actions,
-                Err(error) => return Ok(told(&error.to_string())),
+impl Reach for Way {
+    async fn reach(&self) -> io::Result<UnixStream> {
+        let until = Instant::now() + PATIENCE;
+        let mut starting: Option<std::process::Child> = None;
+        loop {
+            match connect(&self.home, &self.wish).await {
+                Ok((stream, Told::Welcome)) => return Ok(stream),
+                Ok((_, Told::Refused(words))) => {
+                    return Err(io::Error::new(io::ErrorKind::NotFound, words));
+                }
+                // It ends, and a new one takes its place.
+                Ok((_, Told::Outdated)) => starting = None,
+                Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
+                Err(_) => {}
             }
+            if Instant::now() >= until {
+                return Err(io::ErrorKind::TimedOut.into());
+            }
+            match &mut starting {
+                None => starting = Some(self.start()?),
+                Some(child) => {
+                    if let Some(ended) = child.try_wait()? {
+                        // One that found another already there ends well.
+                        if !ended.success() {
+                            return Err(io::Error::other(self.last_words()));
+                        }
+                        starting = None;
+                    }
+                }
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
         }
-        let Some(name) = names.into_iter().find(|name| name.exposed == *request.name) else {
-            let message = format!("there is no tool `{}`", request.name);
-            return Err(ErrorData::invalid_params(message, None));
-        };
-        let input = Value::Object(request.arguments.unwrap_or_default()).to_string();
-        let key = (name.action.clone(), input.clone());
-        let surface = Surface::Agent { name: "mcp".to_owned(), session: self.session.clone() };
-        let call = Call {
-            action: name.action,
-            input,
-            surface,
-            approver: None,
-            ticket: self.tickets().remove(&key),
-            folder: self.folder.clone(),
-            within: None,
-            progress: None,
-            implementation: None,
-            peer: None,
-            resumed: None,
-            called_off: context.ct.clone(),
-        };
-        let mut made = self.host.call(&tool, &call, Warmth::Warm).await;
-        if let Some(violation) = made.violation.take() {
-            act(&violation, &tool, &self.home, Ask::Nobody, self.printer);
-        }
-        for (tool, violation) in made.step_violations.drain(..) {
-            act(&violation, &tool, &self.home, Ask::Nobody, self.printer);
-        }
-        Ok(match made.reply {
-            Ok(output) => answered(output),
-            Err(error) => self.refused(&error, key),
-        })
-    }
-
-    /// What an agent is told of a call that came to nothing.
-    fn refused(&self, error: &CallError, key: (String, String)) -> CallToolResult {
-        let ticket = error.details["ticket"].as_str().and_then(TicketId::parse);
-        let (Kind::NeedsApproval(_), Some(ticket)) = (&error.kind, ticket) else {
-            return told(&error.to_string());
-        };
-        let words = format!(
-            "{error}. The owner answers with `haft approve allow {ticket}` or `haft approve refuse {ticket}`; make the same call again then."
-        );
-        let mut tickets = self.tickets();
-        if tickets.len() < MOST_TICKETS {
-            tickets.insert(key, ticket);
-        }
-        told(&words)
-    }
-
-    fn tickets(&self) -> std::sync::MutexGuard<'_, HashMap<(String, String), TicketId>> {
-        self.tickets.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl ServerHandler for Served {
-    fn get_info(&self) -> ServerConfig {
-        let mut info = ServerConfig::new(ServerCapabilities::builder().enable_tools().build());
-        info.server_info = Implementation::new(self.only.clone(), env!("CARGO_PKG_VERSION"));
-        info
+impl Way {
+    /// Starts a host that goes on without us.
+    fn start(&self) -> io::Result<std::process::Child> {
+        let log = std::fs::File::create(self.home.join(LOG))?;
+        let mut command = Command::new(sandbox::own_program()?);
+        command.arg("--home").arg(&self.home).args(["serve", "--background"]);
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
+        // It belongs to no folder that somebody may want to remove.
+        command.current_dir("/");
+        #[cfg(unix)]
+        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        command.spawn()
     }
 
-    async fn list_tools(
-        &self,
-        _request: Option<PaginatedRequestParams>,
-        _context: RequestContext<RoleServer>,
-    ) -> Result<ListToolsResult, ErrorData> {
-        let tool =
-            self.tool().map_err(|failure| ErrorData::internal_error(failure.message, None))?;
-        Ok(ListToolsResult::with_all_items(Self::offered(&tool).0))
-    }
-
-    async fn call_tool(
-        &self,
-        request: CallToolRequestParams,
-        context: RequestContext<RoleServer>,
-    ) -> Result<CallToolResponse, ErrorData> {
-        Box::pin(self.call(request, context)).await.map(CallToolResponse::from)
+    /// Why a host did not come to be.
+    fn last_words(&self) -> String {
+        let said = std::fs::read_to_string(self.home.join(LOG)).unwrap_or_default();
+        let said = said.trim();
+        if said.is_empty() { "it ended without a word".to_owned() } else { said.to_owned() }
     }
 }
 
-/// A result: an object as it is, and everything in words.
-fn answered(output: Output) -> CallToolResult {
-    match output {
-        Output::Json(value @ Value::Object(_)) => CallToolResult::structured(value),
-        Output::Text(text) => CallToolResult::success(vec![ContentBlock::text(text)]),
-        Output::Nothing => CallToolResult::success(Vec::new()),
-        other => CallToolResult::success(vec![ContentBlock::text(other.into_value().to_string())]),
+fn failure(error: &io::Error, home: &Home) -> Failure {
+    match error.kind() {
+        io::ErrorKind::NotFound => {
+            Failure::new(Exit::NotFound, line(&error.to_string())).hint("`haft list` shows what is installed, `haft policy profile list` which profiles there are")
+        }
+        io::ErrorKind::PermissionDenied => {
+            Failure::new(Exit::Denied, "the host of this home runs as somebody else")
+        }
+        io::ErrorKind::BrokenPipe => Failure::new(Exit::Unavailable, "the client does not listen any more"),
+        _ => Failure::new(Exit::Unavailable, "the host of the tools cannot be reached")
+            .cause(error)
+            .hint(format!("`{}` has what it said", home.path().join(LOG).display())),
     }
-}
-
-fn told(words: &str) -> CallToolResult {
-    CallToolResult::error(vec![ContentBlock::text(words)])
 }

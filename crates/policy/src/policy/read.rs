@@ -10,9 +10,9 @@ use toml::de::DeTable;
 use super::fault::PolicyError;
 use super::table::{Document, Key, Node, Table};
 use super::{
-    ApprovalRules, Budget, ContainerRules, ContainerWay, FolderRules, Judges, NetworkRules,
+    AgentInstall, AgentRules, ApprovalRules, Budget, ContainerRules, ContainerWay, FolderRules, Judges, NetworkRules,
     OnInstall, PackageRules, Policy, Presence, RankRules, SandboxRules, SecretRules, SourceRules,
-    Store, VaultServer,
+    Profile, Store, VaultServer, Which, check_profile,
 };
 
 /// The largest policy that is read.
@@ -27,6 +27,8 @@ const HOSTS: &str = "a list of hosts such as [\"api.example.com\", \"*.example.o
 const HOST: &str = "a host such as \"api.example.com\"";
 const FOLDERS: &str = "a list of folders such as [\"~/data\", \"/srv/data\"]";
 const NAMES: &str = "a list of names of variables such as [\"TOKEN\"]";
+const TOOLS: &str = "a list of tools such as [\"acme.mail\", \"acme.*\", \"acme.pdf#read\"]";
+const TOOL: &str = "an id, the beginning of ids with `*`, or an id and an action with `#` between";
 const NAME: &str = "the name of a variable such as \"TOKEN\"";
 
 pub(super) fn parse(text: &str, judges: &Judges) -> Result<Policy, PolicyError> {
@@ -108,10 +110,25 @@ impl<'t> Reader<'t> {
             let flows = table.take("flows").and_then(|node| reader.document.flag(&node));
             put(&mut policy.chains.flows, flows);
         });
-        let packages = file.take("package");
+        self.within(file.take("agents"), |reader, table| reader.agents(table, &mut policy.agents));
+        let (packages, profiles) = (file.take("package"), file.take("profile"));
         self.document.end(file);
         let wanted = "a table for each package, such as [package.\"mcpkg:acme.mail\"]";
         let packages = packages.and_then(|node| self.document.table(&node, wanted));
+        let of_profiles = "a table for each profile, such as [profile.coding]";
+        let profiles = profiles.and_then(|node| self.document.table(&node, of_profiles));
+        for (name, key, node) in profiles.into_iter().flat_map(Table::take_all) {
+            if let Err(wrong) = check_profile(name) {
+                self.document.wrong_key(key, &node, wrong);
+            }
+            let mut profile = Profile::default();
+            self.within_one(&node, of_profiles, |reader, table| {
+                for (name, all) in [("tools", &mut profile.tools), ("pinned", &mut profile.pinned)] {
+                    put(all, table.take(name).and_then(|node| reader.each(&node, TOOLS, Self::which)));
+                }
+            });
+            policy.profiles.insert(name.to_owned(), profile);
+        }
         for (id, key, node) in packages.into_iter().flat_map(Table::take_all) {
             self.check_dialect(id, key, &node);
             let mut rules = PackageRules::default();
@@ -341,6 +358,27 @@ impl<'t> Reader<'t> {
         {
             *least = table.take(name).and_then(|node| self.document.part(&node));
         }
+    }
+
+    fn agents(&mut self, table: &mut Table<'t>, rules: &mut AgentRules) {
+        put(&mut rules.tools, table.take("tools").and_then(|node| self.document.number(&node, COUNT)));
+        let pinned = table.take("pinned").and_then(|node| self.each(&node, TOOLS, Self::which));
+        put(&mut rules.pinned, pinned);
+        let known = AgentInstall::ALL.map(|(_, name)| name);
+        let word = table.take("install").and_then(|node| self.one_of(&node, &known));
+        let found = word.and_then(|word| AgentInstall::ALL.iter().find(|(_, name)| *name == word));
+        put(&mut rules.install, found.map(|(one, _)| *one));
+        let asked = table.take("ask_in_client").and_then(|node| self.document.flag(&node));
+        put(&mut rules.ask_in_client, asked);
+    }
+
+    fn which(&mut self, node: &Node<'t>) -> Option<Which> {
+        let text = self.document.text(node, TOOL)?;
+        let which = Which::parse(text);
+        if which.is_none() {
+            self.document.wrong(node, format!("`{text}` names no tool; write {TOOL}"));
+        }
+        which
     }
 
     fn package(&mut self, table: &mut Table<'t>, rules: &mut PackageRules) {

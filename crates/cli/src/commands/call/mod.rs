@@ -22,7 +22,7 @@ pub(super) use blocked::granting;
 pub(crate) use explained::explain;
 pub(super) use made::settings;
 pub(super) use told::{exit_of, failure, fallen_words};
-pub(super) use violation::act;
+pub(crate) use violation::act;
 pub(crate) use wanted::Wanted;
 pub(super) use wanted::offered;
 

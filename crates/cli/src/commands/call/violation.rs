@@ -13,7 +13,7 @@ use crate::printer::{Printer, line};
 use crate::revoking::{Revoking, Secrets};
 
 /// Switches it off, or revokes it, and says so; what programs are told of it comes back.
-pub(in crate::commands) fn act(
+pub(crate) fn act(
     violation: &Violation,
     tool: &Tool,
     home: &Home,

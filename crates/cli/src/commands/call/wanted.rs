@@ -108,6 +108,8 @@ impl Wanted {
             within: self.timeout,
             progress: None,
             implementation: self.implementation.clone(),
+            peer: None,
+            resumed: None,
             called_off: CancellationToken::new(),
         })
     }

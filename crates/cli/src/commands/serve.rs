@@ -1,0 +1,189 @@
+//! `haft serve`: the host of the home, for clients that start `haft mcp`, and over HTTP.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use clap::Args;
+use gateway::socket::{Seat, Stay, Told, Want, Wish, connect};
+use gateway::token::{Role, Tokens};
+use gateway::web::Settings;
+use gateway::{Gateway, Options, socket, web};
+use host::{CancellationToken, Host};
+use serde_json::json;
+use tokio::net::TcpListener;
+
+use crate::ask::Ask;
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::printer::Printer;
+use crate::steward::Owner;
+use crate::{interrupt, output, owner, walls};
+
+/// How long a host that was started for a client stays when nobody needs it.
+const IDLE: Duration = Duration::from_mins(10);
+
+/// How long another host may take to make room.
+const HANDOVER: Duration = Duration::from_secs(15);
+
+/// How long everything may take to end.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// The key that states are sealed with, in the home.
+const KEY: &str = "gateway.key";
+
+/// The tokens, in the home.
+const TOKENS: &str = "tokens.json";
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Agents show a token: `haft token new NAME` makes one. Whoever asks for another host, or from a page of another origin, is refused.\n\nExamples:\n  haft serve\n  haft serve --listen 127.0.0.1:7171\n  haft serve --listen 0.0.0.0:7171 --host tools.example.com"
+)]
+pub(crate) struct ServeArgs {
+    /// Where to listen
+    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7171", conflicts_with = "background")]
+    listen: SocketAddr,
+    /// A further name that it is known by, or an origin (https://…) whose pages are let in; may be repeated
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+    /// Let whoever is on this machine call tools without a token
+    #[arg(long, conflicts_with = "background")]
+    without_token: bool,
+    /// Serve those who start `haft mcp` alone, and end when nobody needs it; `haft mcp` starts it
+    #[arg(long, hide = true)]
+    background: bool,
+}
+
+/// The tokens of a home.
+pub(crate) fn tokens(home: &Home) -> Tokens {
+    Tokens::at(home.path().join(TOKENS))
+}
+
+pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    output::make_private_folder(home.path())?;
+    if args.background {
+        // It does not end with the terminal of whoever needed it first.
+        #[cfg(unix)]
+        let _ = rustix::process::setsid();
+    }
+    if args.without_token && !args.listen.ip().is_loopback() {
+        let message = "--without-token is for this machine alone, and others reach that address";
+        return Err(Failure::invalid(message).hint("`haft token new NAME` makes a token"));
+    }
+    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(threads()).build();
+    let runtime = runtime.map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
+    })?;
+    let Some(seat) = runtime.block_on(seat(args, home))? else { return Ok(Exit::Done) };
+    let records = owner::records(home, &runtime)?;
+    let vault = owner::vault(home, Ask::Nobody)?;
+    let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, records);
+    let stop = CancellationToken::new();
+    let stopped = stop.clone();
+    interrupt::end_first_within(PATIENCE, move || stopped.cancel());
+    runtime.block_on(async {
+        let steward = Arc::new(Owner { home: home.clone(), printer });
+        let options = Options { key: key(home)?, console: None };
+        let gateway = Gateway::open(steward, host, options).await;
+        let gateway = gateway.map_err(|words| Failure::new(Exit::Unavailable, words))?;
+        let listening = seat.listen().map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to listen for clients of this home").cause(error)
+        })?;
+        let stay = if args.background { Stay::While(IDLE) } else { Stay::Always };
+        let near = tokio::spawn(socket::serve(Arc::clone(&gateway), listening, stay, stop.clone()));
+        if !args.background {
+            let settings = over_http(args, home)?;
+            let listener = TcpListener::bind(args.listen).await.map_err(|error| {
+                Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
+                    .cause(error)
+                    .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
+            })?;
+            let address = listener.local_addr().unwrap_or(args.listen);
+            let settings = Settings { listening: address, ..settings };
+            tell(address, args, &settings, json_wanted, printer)?;
+            let stopped = stop.clone();
+            web::serve(Arc::clone(&gateway), listener, settings, async move { stopped.cancelled().await }).await;
+            stop.cancel();
+        }
+        let _ = near.await;
+        gateway.close().await;
+        drop(seat);
+        Ok(Exit::Done)
+    })
+}
+
+fn threads() -> usize {
+    std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
+}
+
+/// Takes the seat of the host; nothing where somebody else serves just as well.
+async fn seat(args: &ServeArgs, home: &Home) -> Result<Option<Seat>, Failure> {
+    let taken = |home: &Path| {
+        Seat::take(home).map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to become the host of this home").cause(error)
+        })
+    };
+    if let Some(seat) = taken(home.path())? {
+        return Ok(Some(seat));
+    }
+    if args.background {
+        return Ok(None);
+    }
+    let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::Retire };
+    let told = connect(home.path(), &wish).await;
+    let until = tokio::time::Instant::now() + HANDOVER;
+    while matches!(told, Ok((_, Told::Welcome))) && tokio::time::Instant::now() < until {
+        tokio::time::sleep(Duration::from_millis(20)).await;
+        if let Some(seat) = taken(home.path())? {
+            return Ok(Some(seat));
+        }
+    }
+    Err(Failure::new(Exit::Conflict, "another process serves this home, and does not make room"))
+}
+
+fn over_http(args: &ServeArgs, home: &Home) -> Result<Settings, Failure> {
+    let folder = std::env::current_dir().map_err(|error| {
+        Failure::new(Exit::Unavailable, "the current folder is gone").cause(error)
+    })?;
+    Ok(Settings {
+        listening: args.listen,
+        hosts: args.host.clone(),
+        tokens: tokens(home),
+        without_token: args.without_token.then_some(Role::Agent),
+        folder,
+    })
+}
+
+fn tell(
+    address: SocketAddr,
+    args: &ServeArgs,
+    settings: &Settings,
+    json_wanted: bool,
+    printer: Printer,
+) -> Result<(), Failure> {
+    let url = format!("http://{address}/mcp");
+    if json_wanted {
+        return printer.json(&json!({ "mcp": url }));
+    }
+    printer.note(&format!("Serving the tools of this home at {url}"));
+    let has_tokens = settings.tokens.all().is_ok_and(|all| !all.is_empty());
+    if !has_tokens && !args.without_token {
+        printer.note("Agents show a token, and there is none yet: `haft token new NAME` makes one");
+    }
+    Ok(())
+}
+
+/// The key that states are sealed with, which is made the first time.
+fn key(home: &Home) -> Result<[u8; 32], Failure> {
+    let path = home.path().join(KEY);
+    let broken = || Failure::new(Exit::Invalid, format!("`{}` holds no key", path.display()));
+    if !path.exists() {
+        let mut bytes = [0; 32];
+        getrandom::fill(&mut bytes)
+            .map_err(|_| Failure::new(Exit::Unavailable, "there is no randomness"))?;
+        output::keep_secret(&path, &bytes)?;
+    }
+    let bytes = std::fs::read(&path).map_err(|error| Failure::unread(path.display(), error))?;
+    bytes.try_into().map_err(|_| broken().hint("remove it, and a new one is made"))
+}

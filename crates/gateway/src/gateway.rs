@@ -1,0 +1,164 @@
+//! Everything that the faces of a gateway share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
+
+use host::{Host, Notice};
+use ledger::state::approvals::TicketId;
+
+use crate::mcp::client::{Client, lock};
+use crate::mcp::seal::Seal;
+use crate::mcp::servers::Listings;
+use crate::mcp::waiting::Waiting;
+use crate::shelf::{Shelf, Stock};
+use crate::steward::Steward;
+
+/// How often it is looked whether what is installed has changed, while anybody is there to be told.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
+/// How many questions to the owner are remembered, so that the same call is the answered one.
+const MOST_TICKETS: usize = 1000;
+
+/// What whoever starts a gateway decides.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// What is handed to clients to bring back is sealed with it.
+    pub key: [u8; 32],
+    /// Where the owner can look at what waits for them, where there is such a page.
+    pub console: Option<String>,
+}
+
+/// Every installed tool, behind one entry.
+#[derive(Debug)]
+pub struct Gateway {
+    pub(crate) shelf: Shelf,
+    pub(crate) seal: Seal,
+    pub(crate) waiting: Waiting,
+    pub(crate) listings: Listings,
+    pub(crate) console: Option<String>,
+    /// Those who are told of changes.
+    clients: Mutex<Vec<Weak<Client>>>,
+    /// The questions that calls have raised: by who asks, and what.
+    tickets: Mutex<HashMap<[String; 3], TicketId>>,
+}
+
+impl Gateway {
+    /// Opens a gateway on what is installed; the host makes the calls.
+    pub async fn open(
+        steward: Arc<dyn Steward>,
+        host: Host,
+        options: Options,
+    ) -> Result<Arc<Self>, String> {
+        let shelf = Shelf::open(steward, host.clone()).await?;
+        let gateway = Arc::new(Self {
+            shelf,
+            seal: Seal::new(&options.key),
+            waiting: Waiting::default(),
+            listings: Listings::default(),
+            console: options.console,
+            clients: Mutex::default(),
+            tickets: Mutex::default(),
+        });
+        let told = Arc::downgrade(&gateway);
+        host.listen(move |package, notice| {
+            if let Some(gateway) = told.upgrade() {
+                gateway.heard(package, &notice);
+            }
+        });
+        let watched = Arc::downgrade(&gateway);
+        tokio::spawn(async move {
+            let mut known = 0;
+            loop {
+                tokio::time::sleep(LOOK_AGAIN).await;
+                let Some(gateway) = watched.upgrade() else { return };
+                gateway.waiting.tidy();
+                if gateway.has_clients() {
+                    known = gateway.look_again(known).await;
+                }
+            }
+        });
+        Ok(gateway)
+    }
+
+    /// What is installed now.
+    pub(crate) async fn stock(&self) -> Arc<Stock> {
+        self.shelf.stock().await
+    }
+
+    /// Ends everything that runs for somebody; what has to be kept is kept.
+    pub async fn close(&self) {
+        for client in self.clients() {
+            client.leave();
+        }
+        self.waiting.clear();
+        let stock = self.stock().await;
+        stock.host.settle().await;
+        let _ = stock.host.records().settle().await;
+        for package in &stock.packages {
+            stock.host.retire(&package.id);
+        }
+    }
+
+    /// Remembers a client that is told of changes for as long as it is there.
+    pub(crate) fn join(&self, client: &Arc<Client>) {
+        let mut clients = lock(&self.clients);
+        clients.retain(|one| one.strong_count() > 0);
+        clients.push(Arc::downgrade(client));
+    }
+
+    fn clients(&self) -> Vec<Arc<Client>> {
+        lock(&self.clients).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn has_clients(&self) -> bool {
+        lock(&self.clients).iter().any(|one| one.strong_count() > 0)
+    }
+
+    /// Tells everybody who listens when other tools are there than before.
+    async fn look_again(&self, known: u64) -> u64 {
+        let stock = self.stock().await;
+        if stock.number != known {
+            self.listings.forget_all();
+            for client in self.clients() {
+                for of in ["tools", "prompts", "resources"] {
+                    client.changed(of);
+                }
+            }
+        }
+        stock.number
+    }
+
+    /// A server said something to nobody in particular.
+    fn heard(&self, package: &str, notice: &Notice) {
+        match notice.method {
+            // What agents are shown of its tools is what was approved, whatever it offers now.
+            "notifications/tools/list_changed" => {}
+            "notifications/prompts/list_changed" => {
+                self.listings.forget(package);
+                self.clients().iter().for_each(|client| client.changed("prompts"));
+            }
+            "notifications/resources/list_changed" => {
+                self.listings.forget(package);
+                self.clients().iter().for_each(|client| client.changed("resources"));
+            }
+            _ => {
+                let Some(uri) = notice.params["uri"].as_str() else { return };
+                self.clients().iter().for_each(|client| client.updated(uri, &notice.params));
+            }
+        }
+    }
+
+    /// The question that the same call raised before.
+    pub(crate) fn take_ticket(&self, call: &[String; 3]) -> Option<TicketId> {
+        lock(&self.tickets).remove(call)
+    }
+
+    pub(crate) fn keep_ticket(&self, call: [String; 3], ticket: TicketId) {
+        let mut tickets = lock(&self.tickets);
+        if tickets.len() >= MOST_TICKETS {
+            tickets.clear();
+        }
+        tickets.insert(call, ticket);
+    }
+}

@@ -1,0 +1,34 @@
+//! The face for agents: every installed tool behind one MCP endpoint.
+//!
+//! The modules form a ladder; each uses only those above it:
+//!
+//! | module | what it is |
+//! |---|---|
+//! | [`steward`] | what the program that runs a gateway does for it |
+//! | `mark` | whether files are still the ones they were |
+//! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
+//! | `refusal` | what an agent is told of a call that came to nothing |
+//! | `gateway` | everything that the faces share |
+//! | [`mcp`] | MCP, in both of its eras |
+//! | [`socket`], [`relay`] | the one host of a home, and what clients start that leads there |
+//! | [`token`] | who may do what over HTTP |
+//! | [`web`] | the gateway over HTTP |
+
+mod gateway;
+mod mark;
+pub mod mcp;
+mod offer;
+mod refusal;
+#[cfg(target_os = "linux")]
+pub mod relay;
+mod shelf;
+#[cfg(target_os = "linux")]
+pub mod socket;
+pub mod steward;
+pub mod token;
+pub mod view;
+pub mod web;
+
+pub use gateway::{Gateway, Options};
+pub use steward::Steward;
+pub use view::View;

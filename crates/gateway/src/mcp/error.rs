@@ -1,0 +1,96 @@
+//! Errors of the protocol, as a client is told them.
+
+use serde_json::{Value, json};
+
+/// What kind of error it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Code {
+    NoJson,
+    BadRequest,
+    NoMethod,
+    BadParameters,
+    Internal,
+    /// The headers say something else than the message.
+    Headers,
+    /// The client does not have what the request takes.
+    Capability,
+    /// Another revision is asked for than is spoken here.
+    Revision,
+    /// The older era's code for a resource that is not there.
+    NoResource,
+    /// As a server said it.
+    Said(i32),
+}
+
+impl Code {
+    pub(crate) fn number(self) -> i32 {
+        match self {
+            Self::NoJson => -32700,
+            Self::BadRequest => -32600,
+            Self::NoMethod => -32601,
+            Self::BadParameters => -32602,
+            Self::Internal => -32603,
+            Self::NoResource => -32002,
+            Self::Headers => -32020,
+            Self::Capability => -32021,
+            Self::Revision => -32022,
+            Self::Said(number) => number,
+        }
+    }
+
+    /// The status of an HTTP answer in the newer era.
+    pub(crate) fn status(self) -> u16 {
+        match self {
+            Self::NoMethod => 404,
+            Self::NoJson
+            | Self::BadRequest
+            | Self::Headers
+            | Self::Capability
+            | Self::Revision => 400,
+            Self::BadParameters | Self::Internal | Self::NoResource | Self::Said(_) => 200,
+        }
+    }
+}
+
+/// An error of the protocol.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Error {
+    pub(crate) code: Code,
+    pub(crate) message: String,
+    pub(crate) data: Option<Value>,
+    /// Whether the request itself was no good, whatever the code is.
+    pub(crate) is_malformed: bool,
+}
+
+impl Error {
+    pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
+        Self { code, message: message.into(), data: None, is_malformed: false }
+    }
+
+    /// The same, of a request that lacks what every request has.
+    pub(crate) fn malformed(mut self) -> Self {
+        self.is_malformed = true;
+        self
+    }
+
+    pub(crate) fn with(mut self, data: Value) -> Self {
+        self.data = Some(data);
+        self
+    }
+
+    pub(crate) fn no_method(method: &str) -> Self {
+        Self::new(Code::NoMethod, format!("there is no method `{method}` here"))
+    }
+
+    pub(crate) fn status(&self) -> u16 {
+        if self.is_malformed { 400 } else { self.code.status() }
+    }
+
+    pub(crate) fn to_value(&self) -> Value {
+        let mut told = json!({ "code": self.code.number(), "message": self.message });
+        if let Some(data) = &self.data {
+            told["data"] = data.clone();
+        }
+        told
+    }
+}

@@ -1,0 +1,183 @@
+//! Tools for finding tools: where there are too many to be shown, an agent finds, looks at and calls them by these.
+
+use std::sync::Arc;
+
+use search::Query;
+use serde_json::{Value, json};
+
+use super::client::Asked;
+use super::error::{Code, Error};
+use super::result;
+use super::tools::{Answers, is_raw, make};
+use crate::gateway::Gateway;
+use crate::shelf::Stock;
+use crate::view::{List, View};
+
+/// How many are found unless more are wanted, and how many at most.
+const FOUND: usize = 8;
+const MOST_FOUND: usize = 50;
+
+/// The longest summary of one that is found.
+const LONGEST_SUMMARY: usize = 300;
+
+/// A tool of our own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Own {
+    Find,
+    Describe,
+    Call,
+}
+
+impl Own {
+    const ALL: [Self; 3] = [Self::Find, Self::Describe, Self::Call];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Find => "find_tools",
+            Self::Describe => "describe_tool",
+            Self::Call => "call_tool",
+        }
+    }
+
+    fn definition(self) -> Value {
+        let (description, properties, required) = match self {
+            Self::Find => (
+                "Finds tools by what they do. Names and summaries come back, the best first; describe_tool shows what one takes.",
+                json!({
+                    "query": { "type": "string", "description": "What the tool should do, in a few words" },
+                    "limit": { "type": "integer", "minimum": 1, "maximum": MOST_FOUND, "default": FOUND },
+                }),
+                json!(["query"]),
+            ),
+            Self::Describe => (
+                "Shows what a tool does, what it takes and what it answers.",
+                json!({ "name": { "type": "string", "description": "As find_tools names it" } }),
+                json!(["name"]),
+            ),
+            Self::Call => (
+                "Calls a tool that find_tools found.",
+                json!({
+                    "name": { "type": "string", "description": "As find_tools names it" },
+                    "arguments": { "type": "object", "description": "What the tool takes, as describe_tool shows it", "default": {} },
+                }),
+                json!(["name"]),
+            ),
+        };
+        let is_call = self == Self::Call;
+        json!({
+            "name": self.name(),
+            "title": self.name(),
+            "description": description,
+            "inputSchema": { "type": "object", "properties": properties, "required": required, "additionalProperties": false },
+            "annotations": {
+                "title": self.name(),
+                "readOnlyHint": !is_call,
+                "destructiveHint": is_call,
+                "idempotentHint": !is_call,
+                "openWorldHint": is_call,
+            },
+        })
+    }
+}
+
+/// The definitions of our own that a view shows, as they are sent.
+pub(crate) fn definitions(_stock: &Stock, view: &View, list: &List) -> String {
+    if is_raw(view) || !list.is_folded {
+        return String::new();
+    }
+    let all: Vec<_> = Own::ALL.into_iter().map(|own| own.definition().to_string()).collect();
+    all.join(",")
+}
+
+/// The tool of ours that is meant by a name. What is installed under the same name comes first.
+pub(crate) fn meant(name: &str, stock: &Stock, view: &View) -> Option<Own> {
+    let list = stock.list(view);
+    if is_raw(view) || !list.is_folded || list.offer(name).is_some() {
+        return None;
+    }
+    Own::ALL.into_iter().find(|own| own.name() == name)
+}
+
+/// Answers a call of a tool of ours.
+pub(crate) async fn call(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    stock: &Arc<Stock>,
+    own: Own,
+    mut arguments: Value,
+    answers: Answers,
+) -> Result<String, Error> {
+    let list = stock.list(&asked.client.view);
+    let name = arguments["name"].as_str().map(str::to_owned);
+    match own {
+        Own::Find => {
+            let Some(query) = arguments["query"].as_str() else { return Ok(wrong(asked, "`query` is missing")) };
+            let limit = arguments["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
+            let limit = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
+            Ok(found(asked, stock, &list, query, limit))
+        }
+        Own::Describe => match name.as_deref().and_then(|name| list.offer(name)) {
+            Some(offer) => {
+                let told = json!({ "tool": offer.definition });
+                Ok(structured(asked, &told))
+            }
+            None => Ok(no_such(asked, stock, &list, name.as_deref())),
+        },
+        Own::Call => match name.as_deref().and_then(|name| list.offer(name)).cloned() {
+            Some(offer) => {
+                let passed = match arguments.get_mut("arguments").map(Value::take) {
+                    None | Some(Value::Null) => json!({}),
+                    Some(passed @ Value::Object(_)) => passed,
+                    Some(_) => return Ok(wrong(asked, "`arguments` is no object")),
+                };
+                let stock = gateway.shelf.stock_with(&offer.package).await;
+                let Some(offer) = stock.offer(&offer.name).cloned() else {
+                    return Err(Error::new(Code::BadParameters, format!("Unknown tool: {}", offer.name)));
+                };
+                make(gateway, asked, &stock, &offer, passed, answers).await
+            }
+            None => Ok(no_such(asked, stock, &list, name.as_deref())),
+        },
+    }
+}
+
+fn found(asked: &Asked, stock: &Stock, list: &List, query: &str, limit: usize) -> String {
+    // What is not of this view is left out, so more are asked for than are told.
+    let query = Query::new(query).page(0, stock.offers.len().max(1));
+    let page = stock.index().search(&query);
+    let hits = page.hits.iter().filter_map(|hit| list.offer(&hit.key));
+    let tools: Vec<_> = hits
+        .take(limit)
+        .map(|offer| json!({ "name": offer.name, "id": offer.package.id, "summary": summary(offer.summary()) }))
+        .collect();
+    structured(asked, &json!({ "tools": tools, "of": list.offers.len() }))
+}
+
+/// The beginning of a text, where it is long.
+fn summary(text: &str) -> String {
+    match text.char_indices().nth(LONGEST_SUMMARY) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None => text.to_owned(),
+    }
+}
+
+fn structured(asked: &Asked, told: &Value) -> String {
+    let whole = json!({ "content": [result::text(&told.to_string())], "structuredContent": told });
+    result::whole(whole, asked.revision)
+}
+
+fn no_such(asked: &Asked, stock: &Stock, list: &List, name: Option<&str>) -> String {
+    let Some(name) = name else { return wrong(asked, "`name` is missing") };
+    let near = stock.index().search(&Query::new(name).page(0, 3));
+    let near: Vec<_> =
+        near.hits.iter().filter(|hit| list.offer(&hit.key).is_some()).map(|hit| format!("`{}`", hit.key)).collect();
+    let near = match near.as_slice() {
+        [] => "find_tools finds those that there are".to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    wrong(asked, &format!("there is no tool `{name}`; {near}"))
+}
+
+fn wrong(asked: &Asked, words: &str) -> String {
+    result::whole(json!({ "content": [result::text(words)], "isError": true }), asked.revision)
+}

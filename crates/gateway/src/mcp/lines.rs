@@ -1,0 +1,142 @@
+//! MCP over lines: standard input and output of a client's process, or a socket that stands for them.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::task::JoinSet;
+
+use super::client::{Client, Line};
+use super::error::{Code, Error};
+use super::message::{self, Message};
+use super::serve;
+use crate::gateway::Gateway;
+use crate::view::View;
+
+/// The longest line of a client.
+const LONGEST: u64 = 16 << 20;
+
+/// How many requests of one client are worked on at a time.
+const AT_A_TIME: usize = 256;
+
+/// Who is at the other end.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Which conversation it is.
+    pub session: String,
+    /// Who it is, as the owner knows it.
+    pub name: String,
+    /// What it is shown.
+    pub view: View,
+    /// Where its tools are called from.
+    pub folder: PathBuf,
+}
+
+/// Speaks with a client until it ends, and answers what it has asked by then.
+pub async fn speak(
+    gateway: &Arc<Gateway>,
+    caller: Caller,
+    input: impl AsyncRead + Unpin,
+    mut output: impl AsyncWrite + Unpin,
+) -> std::io::Result<()> {
+    let Caller { session, name, view, folder } = caller;
+    let client = Arc::new(Client::new(session, name, view, folder));
+    let (line, mut outgoing) = Line::new();
+    client.open_outlet(line.clone());
+    gateway.join(&client);
+    let mut reader = BufReader::with_capacity(64 << 10, input);
+    let mut working = JoinSet::new();
+    let mut text = Vec::new();
+    let mut is_over = false;
+    loop {
+        tokio::select! {
+            biased;
+            Some(message) = outgoing.recv() => {
+                output.write_all(message.as_bytes()).await?;
+                output.write_all(b"\n").await?;
+                if outgoing.is_empty() {
+                    output.flush().await?;
+                }
+            }
+            Some(_) = working.join_next(), if !working.is_empty() => {}
+            read = read_line(&mut reader, &mut text), if !is_over && working.len() < AT_A_TIME => {
+                match read {
+                    Ok(true) => {
+                        take(gateway, &client, &line, &text, &mut working);
+                        text.clear();
+                    }
+                    Ok(false) => {
+                        is_over = true;
+                        // Whoever does not listen any more has nothing done for it.
+                        client.leave();
+                    }
+                    Err(error) => {
+                        client.leave();
+                        return Err(error);
+                    }
+                }
+            }
+            else => break,
+        }
+        if is_over && working.is_empty() && outgoing.is_empty() {
+            break;
+        }
+    }
+    output.flush().await
+}
+
+/// Reads a line into a buffer, which keeps what came of it when this is given up; `false` at the end.
+async fn read_line(
+    reader: &mut BufReader<impl AsyncRead + Unpin>,
+    text: &mut Vec<u8>,
+) -> std::io::Result<bool> {
+    let left = LONGEST.saturating_sub(text.len() as u64);
+    let mut within = (&mut *reader).take(left);
+    let read = within.read_until(b'\n', text).await?;
+    if text.last() == Some(&b'\n') {
+        return Ok(true);
+    }
+    if read as u64 >= left {
+        return Err(std::io::ErrorKind::FileTooLarge.into());
+    }
+    Ok(false)
+}
+
+fn take(
+    gateway: &Arc<Gateway>,
+    client: &Arc<Client>,
+    line: &Line,
+    text: &[u8],
+    working: &mut JoinSet<()>,
+) {
+    let Ok(text) = std::str::from_utf8(text) else {
+        line.tell(message::answer(None, &Err(Error::new(Code::NoJson, "this is no UTF-8"))));
+        return;
+    };
+    let text = text.trim();
+    if text.is_empty() {
+        return;
+    }
+    match message::parse(text) {
+        Ok(Message::Request(request)) => {
+            // What comes after a greeting need not wait for the answer to it.
+            if request.method == "initialize"
+                && let Ok(params) = request.params()
+            {
+                let _ = serve::note_greeting(client, &params);
+            }
+        }
+        Ok(other) => return serve::hear(client, &other),
+        Err((id, error)) => {
+            line.tell(message::answer(id.as_ref(), &Err(error)));
+            return;
+        }
+    }
+    let (gateway, client, line) = (Arc::clone(gateway), Arc::clone(client), line.clone());
+    let text = text.to_owned();
+    working.spawn(async move {
+        let Ok(Message::Request(request)) = message::parse(&text) else { return };
+        let answer = serve::answer(&gateway, &client, &request, &line).await;
+        line.send(message::answer(Some(&request.id), &answer)).await;
+    });
+}

@@ -1,0 +1,210 @@
+//! Messages of JSON-RPC: read without being taken apart, and written.
+//!
+//! What is passed on between a client and a server is kept as the text it came as, so nothing that we do not know is lost.
+
+use std::borrow::Cow;
+
+use serde::Deserialize;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::error::{Code, Error};
+
+/// A message as it came.
+#[derive(Debug)]
+pub(crate) enum Message<'m> {
+    /// Somebody asks.
+    Request(Request<'m>),
+    /// Somebody tells.
+    Notification { method: Cow<'m, str>, params: Option<&'m RawValue> },
+    /// Somebody answers what they were asked.
+    Answer { id: Id, answer: Result<&'m RawValue, &'m RawValue> },
+}
+
+/// A question.
+#[derive(Debug)]
+pub(crate) struct Request<'m> {
+    pub(crate) id: Id,
+    pub(crate) method: Cow<'m, str>,
+    pub(crate) params: Option<&'m RawValue>,
+}
+
+impl Request<'_> {
+    /// The parameters as a value; none are an empty object.
+    pub(crate) fn params(&self) -> Result<Value, Error> {
+        match self.params {
+            None => Ok(json!({})),
+            Some(params) => read(params),
+        }
+    }
+}
+
+/// Reads a part of a message.
+pub(crate) fn read<'p, T: Deserialize<'p>>(part: &'p RawValue) -> Result<T, Error> {
+    serde_json::from_str(part.get())
+        .map_err(|error| Error::new(Code::BadParameters, format!("the parameters are not what the method takes: {error}")))
+}
+
+/// What a question is called: a text or a whole number, as it was written.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Id(String);
+
+impl Id {
+    /// Of a question of our own.
+    pub(crate) fn own(number: u64) -> Self {
+        Self(format!("\"haft-{number}\""))
+    }
+
+    /// As JSON.
+    pub(crate) fn text(&self) -> &str {
+        &self.0
+    }
+
+    /// As a value.
+    pub(crate) fn to_value(&self) -> Value {
+        serde_json::from_str(&self.0).unwrap_or_default()
+    }
+
+    fn read(raw: &RawValue) -> Option<Self> {
+        let text = raw.get();
+        let is_text = text.starts_with('"');
+        let is_number = text.len() <= 20
+            && text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
+        (is_text || is_number).then(|| Self(text.to_owned()))
+    }
+}
+
+#[derive(Deserialize)]
+struct Envelope<'m> {
+    #[serde(borrow)]
+    jsonrpc: Option<Cow<'m, str>>,
+    #[serde(borrow)]
+    id: Option<&'m RawValue>,
+    #[serde(borrow)]
+    method: Option<Cow<'m, str>>,
+    #[serde(borrow)]
+    params: Option<&'m RawValue>,
+    #[serde(borrow)]
+    result: Option<&'m RawValue>,
+    #[serde(borrow)]
+    error: Option<&'m RawValue>,
+}
+
+/// Reads a message. What is none has no id that an answer could name, or it has, and then the error says which.
+pub(crate) fn parse(text: &str) -> Result<Message<'_>, (Option<Id>, Error)> {
+    let envelope: Envelope<'_> = match serde_json::from_str(text) {
+        Ok(envelope) => envelope,
+        Err(error) if error.is_data() => {
+            return Err((None, Error::new(Code::BadRequest, "this is no message of JSON-RPC")));
+        }
+        Err(_) => return Err((None, Error::new(Code::NoJson, "this is no JSON"))),
+    };
+    let wrong = |id: Option<&RawValue>, words: &str| {
+        Err((id.and_then(Id::read), Error::new(Code::BadRequest, words)))
+    };
+    let Envelope { jsonrpc, id, method, params, result, error } = envelope;
+    if jsonrpc.as_deref() != Some("2.0") {
+        return wrong(id, "`jsonrpc` is not \"2.0\"");
+    }
+    let read_id = match id {
+        None => None,
+        Some(raw) => match Id::read(raw) {
+            Some(id) => Some(id),
+            None => return wrong(None, "an id is a text or a whole number"),
+        },
+    };
+    if params.is_some_and(|params| !params.get().starts_with('{')) {
+        return wrong(id, "`params` is no object");
+    }
+    match (method, read_id, result, error) {
+        (Some(method), Some(id), None, None) => Ok(Message::Request(Request { id, method, params })),
+        (Some(method), None, None, None) => Ok(Message::Notification { method, params }),
+        (None, Some(id), Some(result), None) => Ok(Message::Answer { id, answer: Ok(result) }),
+        (None, Some(id), None, Some(error)) => Ok(Message::Answer { id, answer: Err(error) }),
+        _ => wrong(id, "this is neither a question nor an answer"),
+    }
+}
+
+/// An answer, as it is sent. To what had no id that could be read, the answer has none.
+pub(crate) fn answer(id: Option<&Id>, answer: &Result<String, Error>) -> String {
+    let mut text = String::with_capacity(answer.as_ref().map_or(256, String::len) + 64);
+    text.push_str("{\"jsonrpc\":\"2.0\",");
+    if let Some(id) = id {
+        text.push_str("\"id\":");
+        text.push_str(id.text());
+        text.push(',');
+    }
+    match answer {
+        Ok(result) => {
+            text.push_str("\"result\":");
+            text.push_str(result);
+        }
+        Err(error) => {
+            text.push_str("\"error\":");
+            text.push_str(&error.to_value().to_string());
+        }
+    }
+    text.push('}');
+    text
+}
+
+/// A question of ours, as it is sent.
+pub(crate) fn request(id: &Id, method: &str, params: &Value) -> String {
+    format!(
+        "{{\"jsonrpc\":\"2.0\",\"id\":{},\"method\":{},\"params\":{params}}}",
+        id.text(),
+        Value::from(method)
+    )
+}
+
+/// A notification, as it is sent.
+pub(crate) fn notification(method: &str, params: &Value) -> String {
+    match params {
+        Value::Null => json!({ "jsonrpc": "2.0", "method": method }).to_string(),
+        params => json!({ "jsonrpc": "2.0", "method": method, "params": params }).to_string(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_told_apart() {
+        let request = parse(r#"{"jsonrpc":"2.0","id":7,"method":"ping"}"#).unwrap();
+        assert!(matches!(request, Message::Request(one) if one.id.text() == "7"));
+        let told = parse(r#"{"jsonrpc":"2.0","method":"notifications/x","params":{}}"#).unwrap();
+        assert!(matches!(told, Message::Notification { .. }));
+        let answered = parse(r#"{"jsonrpc":"2.0","id":"haft-1","result":{"a": 1}}"#).unwrap();
+        assert!(matches!(answered, Message::Answer { id, answer: Ok(raw) } if id == Id::own(1) && raw.get() == r#"{"a": 1}"#));
+    }
+
+    #[test]
+    fn what_is_no_message_is_refused_and_its_id_is_named_where_there_is_one() {
+        for (text, code, id) in [
+            ("{", Code::NoJson, None),
+            ("[]", Code::BadRequest, None),
+            (r#"{"id":1,"method":"a"}"#, Code::BadRequest, Some("1")),
+            (r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, Code::BadRequest, None),
+            (r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#, Code::BadRequest, None),
+            (r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, Code::BadRequest, None),
+            (r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[]}"#, Code::BadRequest, Some("1")),
+            (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, Code::BadRequest, None),
+            (r#"{"jsonrpc":"2.0","id":1}"#, Code::BadRequest, Some("1")),
+        ] {
+            let (found, error) = parse(text).unwrap_err();
+            assert_eq!((error.code, found.as_ref().map(Id::text)), (code, id), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_written_can_be_read() {
+        let id = Id::own(3);
+        let text = answer(Some(&id), &Ok("{\"a\":[1]}".to_owned()));
+        assert_eq!(text, r#"{"jsonrpc":"2.0","id":"haft-3","result":{"a":[1]}}"#);
+        let text = answer(None, &Err(Error::new(Code::NoJson, "no")));
+        assert_eq!(text, r#"{"jsonrpc":"2.0","error":{"code":-32700,"message":"no"}}"#);
+        assert!(parse(&request(&id, "roots/list", &json!({}))).is_ok());
+        assert!(parse(&notification("notifications/x", &Value::Null)).is_ok());
+    }
+}

@@ -1,0 +1,128 @@
+//! What a client is handed to bring back: sealed, so that nobody changes it, and bound to what it is for.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use base64::Engine;
+use base64::engine::general_purpose::URL_SAFE_NO_PAD;
+use chacha20poly1305::aead::{Aead, KeyInit, Payload};
+use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+/// How long what was handed out is taken back.
+const GOOD_FOR: Duration = Duration::from_mins(30);
+
+/// The longest that is looked at.
+const LONGEST: usize = 256 << 10;
+
+const NONCE: usize = 24;
+
+/// Seals and opens.
+pub(crate) struct Seal(XChaCha20Poly1305);
+
+impl std::fmt::Debug for Seal {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.write_str("Seal")
+    }
+}
+
+/// Whatever a request has to be the same in as the one that the state was handed out for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Binding([u8; 32]);
+
+impl Binding {
+    /// Of whoever asks, and of what they ask.
+    pub(crate) fn of(parts: &[&str]) -> Self {
+        let mut digest = Sha256::new();
+        for part in parts {
+            digest.update((part.len() as u64).to_be_bytes());
+            digest.update(part);
+        }
+        Self(digest.finalize().into())
+    }
+}
+
+/// What is sealed.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) enum State {
+    /// A call that waits here for answers.
+    Waits(String),
+    /// What the server itself wants back.
+    Server(Option<String>),
+    /// A question to the owner.
+    Ticket(String),
+}
+
+#[derive(Serialize, Deserialize)]
+struct Sealed {
+    until: u64,
+    state: State,
+}
+
+impl Seal {
+    pub(crate) fn new(key: &[u8; 32]) -> Self {
+        Self(XChaCha20Poly1305::new(&Key::from(*key)))
+    }
+
+    /// Seals a state for one request.
+    pub(crate) fn close(&self, state: State, binding: &Binding) -> Option<String> {
+        let sealed = Sealed { until: now() + GOOD_FOR.as_secs(), state };
+        let text = serde_json::to_vec(&sealed).ok()?;
+        let mut nonce = [0; NONCE];
+        getrandom::fill(&mut nonce).ok()?;
+        let payload = Payload { msg: &text, aad: &binding.0 };
+        let sealed = self.0.encrypt(&XNonce::from(nonce), payload).ok()?;
+        Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
+    }
+
+    /// What was sealed for this request, as long as it counts.
+    pub(crate) fn open(&self, text: &str, binding: &Binding) -> Option<State> {
+        if text.len() > LONGEST {
+            return None;
+        }
+        let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
+        let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
+        let nonce: [u8; NONCE] = nonce.try_into().ok()?;
+        let payload = Payload { msg: sealed, aad: &binding.0 };
+        let opened = self.0.decrypt(&XNonce::from(nonce), payload).ok()?;
+        let Sealed { until, state } = serde_json::from_slice(&opened).ok()?;
+        (now() <= until).then_some(state)
+    }
+}
+
+fn now() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_state_comes_back_for_the_request_that_it_is_for_and_for_no_other() {
+        let seal = Seal::new(&[7; 32]);
+        let binding = Binding::of(&["me", "tools/call", "echo", "{}"]);
+        let state = State::Server(Some("theirs".to_owned()));
+        let sealed = seal.close(state.clone(), &binding).unwrap();
+        assert_eq!(seal.open(&sealed, &binding), Some(state));
+        for other in [
+            Binding::of(&["you", "tools/call", "echo", "{}"]),
+            Binding::of(&["me", "tools/call", "echo", "{} "]),
+            Binding::of(&["me", "tools/call", "ech", "o{}"]),
+        ] {
+            assert_eq!(seal.open(&sealed, &other), None);
+        }
+        for at in 0..sealed.len() {
+            let mut changed = sealed.clone().into_bytes();
+            changed[at] = if changed[at] == b'A' { b'B' } else { b'A' };
+            let changed = String::from_utf8(changed).unwrap();
+            // The last letter holds bits that stand for nothing.
+            if changed != sealed && at + 1 < sealed.len() {
+                assert_eq!(seal.open(&changed, &binding), None, "{at}");
+            }
+        }
+        assert_eq!(Seal::new(&[8; 32]).open(&sealed, &binding), None);
+        assert_eq!(seal.open("", &binding), None);
+        assert_eq!(seal.open(&"A".repeat(LONGEST + 1), &binding), None);
+    }
+}

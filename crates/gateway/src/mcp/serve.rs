@@ -1,0 +1,211 @@
+//! A request, and what is answered: the same for every wire.
+
+use std::sync::Arc;
+
+use serde_json::{Map, Value, json};
+
+use super::client::{Asked, Client, Greeting, LEVELS, Line, lock};
+use super::error::{Code, Error};
+use super::message::{Message, Request};
+use super::revision::{Meta, Revision, key};
+use super::{listen, result, servers, tools};
+use crate::gateway::Gateway;
+use crate::shelf::Stock;
+use crate::view::View;
+
+/// Answers a request. What comes back is a result as it is sent.
+pub(crate) async fn answer(
+    gateway: &Arc<Gateway>,
+    client: &Arc<Client>,
+    request: &Request<'_>,
+    line: &Line,
+) -> Result<String, Error> {
+    let params = request.params()?;
+    let meta = Meta::of(&params);
+    let method = &*request.method;
+    if method == "initialize" && meta.revision.is_none() {
+        return greeted(gateway, client, note_greeting(client, &params)?).await;
+    }
+    let (revision, capabilities) = match client.greeting() {
+        Some(greeting) if meta.revision.is_none() => (greeting.revision, greeting.capabilities),
+        // Before anything was agreed on, one may ask whether somebody is there.
+        None if method == "ping" && meta.revision.is_none() => {
+            (Revision::NEWEST_WITH_HANDSHAKE, Map::new())
+        }
+        Some(_) | None => {
+            let (revision, capabilities) = meta.check()?;
+            (revision, capabilities.clone())
+        }
+    };
+    let begun = client.begin(&request.id)?;
+    let asked = Asked {
+        client: Arc::clone(client),
+        revision,
+        capabilities,
+        meta,
+        id: request.id.clone(),
+        line: line.clone(),
+        cancel: begun.cancel.clone(),
+    };
+    let result = tokio::select! {
+        result = dispatch(gateway, &asked, method, params) => result,
+        () = begun.cancel.cancelled() => {
+            Err(Error::new(Code::BadRequest, "the request was called off"))
+        }
+    };
+    result.map_err(|error| as_the_era_says(error, revision))
+}
+
+/// What is told without being asked for an answer.
+pub(crate) fn hear(client: &Client, message: &Message<'_>) {
+    match message {
+        Message::Answer { id, answer } => {
+            client.answered(id, *answer);
+        }
+        Message::Notification { method, params } if method == "notifications/cancelled" => {
+            let params: Value = params
+                .and_then(|params| serde_json::from_str(params.get()).ok())
+                .unwrap_or_default();
+            if let Some(id) = params.get("requestId") {
+                client.cancel(&id.to_string());
+            }
+        }
+        Message::Notification { .. } | Message::Request(_) => {}
+    }
+}
+
+async fn dispatch(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    method: &str,
+    params: Value,
+) -> Result<String, Error> {
+    let stateless = asked.revision.is_stateless();
+    match method {
+        "tools/call" => Box::pin(tools::call(gateway, asked, params)).await,
+        "tools/list" => tools::list(gateway, asked, &params).await,
+        "server/discover" if stateless => {
+            let stock = gateway.stock().await;
+            Ok(discovered(&stock, &asked.client.view))
+        }
+        "prompts/list" | "resources/list" | "resources/templates/list" => {
+            servers::list(gateway, asked, method, &params).await
+        }
+        "prompts/get" => servers::prompt(gateway, asked, params).await,
+        "resources/read" => servers::read(gateway, asked, params).await,
+        "completion/complete" => servers::complete(gateway, asked, params).await,
+        "subscriptions/listen" if stateless => listen::listen(gateway, asked, &params).await,
+        "ping" if !stateless => Ok("{}".to_owned()),
+        "logging/setLevel" if !stateless => {
+            let level = params["level"].as_str().unwrap_or_default();
+            if !LEVELS.contains(&level) {
+                let words = format!("`level` is one of {}", LEVELS.join(", "));
+                return Err(Error::new(Code::BadParameters, words));
+            }
+            asked.client.log_from(level);
+            Ok("{}".to_owned())
+        }
+        "resources/subscribe" | "resources/unsubscribe" if !stateless => {
+            let uri = params["uri"].as_str().ok_or_else(|| missing("uri"))?.to_owned();
+            servers::watch(gateway, asked, method, &uri).await?;
+            let mut watched = lock(&asked.client.watched);
+            if method == "resources/subscribe" {
+                watched.insert(uri);
+            } else {
+                watched.remove(&uri);
+            }
+            Ok("{}".to_owned())
+        }
+        _ => Err(Error::no_method(method)),
+    }
+}
+
+/// A parameter that is not there.
+pub(crate) fn missing(name: &str) -> Error {
+    Error::new(Code::BadParameters, format!("`params.{name}` is missing, or no text"))
+}
+
+/// What a client of the older era greets with. It counts for whatever it says after that, answered or not.
+pub(crate) fn note_greeting(client: &Client, params: &Value) -> Result<Revision, Error> {
+    let Some(asked) = params["protocolVersion"].as_str() else {
+        return Err(missing("protocolVersion"));
+    };
+    let revision = Revision::agreed(asked);
+    let capabilities = match params.get("capabilities") {
+        Some(Value::Object(all)) => all.clone(),
+        _ => Map::new(),
+    };
+    client.greet(Greeting { revision, capabilities, log_level: None });
+    Ok(revision)
+}
+
+/// The answer to a greeting.
+async fn greeted(
+    gateway: &Arc<Gateway>,
+    client: &Arc<Client>,
+    revision: Revision,
+) -> Result<String, Error> {
+    let stock = gateway.stock().await;
+    let mut offered = capabilities_of(&stock, &client.view);
+    offered["logging"] = json!({});
+    let mut told = json!({
+        "protocolVersion": revision.name(),
+        "capabilities": offered,
+        "serverInfo": server_info(),
+    });
+    if let Some(words) = instructions(&stock, &client.view) {
+        told["instructions"] = words.into();
+    }
+    Ok(told.to_string())
+}
+
+/// The same for those who ask before every conversation is one request.
+fn discovered(stock: &Stock, view: &View) -> String {
+    let mut capabilities = capabilities_of(stock, view);
+    capabilities["extensions"] = json!({ key::TASKS: {} });
+    let mut told = json!({
+        "resultType": "complete",
+        "supportedVersions": Revision::names(),
+        "capabilities": capabilities,
+        "ttlMs": result::TTL_MS,
+        "cacheScope": "private",
+        "_meta": { key::SERVER: server_info() },
+    });
+    if let Some(words) = instructions(stock, view) {
+        told["instructions"] = words.into();
+    }
+    told.to_string()
+}
+
+fn server_info() -> Value {
+    json!({ "name": "haft", "title": "Haft", "version": env!("CARGO_PKG_VERSION") })
+}
+
+fn capabilities_of(stock: &Stock, view: &View) -> Value {
+    let mut told = json!({ "tools": { "listChanged": true } });
+    if !servers::of_view(stock, view).is_empty() {
+        told["prompts"] = json!({ "listChanged": true });
+        told["resources"] = json!({ "subscribe": true, "listChanged": true });
+        told["completions"] = json!({});
+    }
+    told
+}
+
+/// What an agent should know before it begins.
+fn instructions(stock: &Stock, view: &View) -> Option<String> {
+    let list = stock.list(view);
+    list.is_folded.then(|| {
+        format!(
+            "There are {} tools here, too many to be listed. `find_tools` finds the right one by words, `describe_tool` shows what it takes, and `call_tool` calls it.",
+            list.offers.len()
+        )
+    })
+}
+
+/// An error as the era of a client knows it.
+fn as_the_era_says(mut error: Error, revision: Revision) -> Error {
+    if error.code == Code::NoResource && revision.is_stateless() {
+        error.code = Code::BadParameters;
+    }
+    error
+}

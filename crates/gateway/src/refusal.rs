@@ -1,0 +1,80 @@
+//! What an agent is told of a call that came to nothing: what happened, who can change that, and whether to try again.
+
+use host::{CallError, Kind, Tool};
+use serde_json::{Value, json};
+
+/// The result of a call that came to nothing.
+pub(crate) fn told(error: &CallError, tool: &Tool, console: Option<&str>) -> Value {
+    let refusal = value(error, tool, console);
+    let text = |key: &str| refusal[key].as_str().map(|words| format!(" {words}"));
+    let words = format!(
+        "{}.{}{}",
+        error.message.trim_end_matches('.'),
+        text("grant").unwrap_or_default(),
+        text("retry").unwrap_or_default()
+    );
+    json!({
+        "content": [{ "type": "text", "text": words }],
+        "structuredContent": { "error": refusal },
+        "isError": true,
+    })
+}
+
+/// The same, for programs.
+pub(crate) fn value(error: &CallError, tool: &Tool, console: Option<&str>) -> Value {
+    let id = tool.package.canonical_id();
+    let mut told = json!({ "code": error.kind.code(), "message": error.message });
+    if let Some(grant) = grant(error, &id, console) {
+        told["who"] = "owner".into();
+        told["grant"] = grant.into();
+    }
+    told["retry"] = retry(error).into();
+    if let Some(details) = error.details.as_object().filter(|details| !details.is_empty()) {
+        told["details"] = Value::Object(details.clone());
+    }
+    told
+}
+
+/// Who can change that, and how.
+fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
+    let named = error.details["step"]["package"].as_str().unwrap_or(id);
+    Some(match &error.kind {
+        Kind::NeedsApproval(_) => {
+            let ticket = error.details["ticket"].as_str()?;
+            let page = console.map(|url| format!(", or at {url}")).unwrap_or_default();
+            format!("It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve refuse {ticket}`{page}.")
+        }
+        Kind::NeedsLogin => format!("The owner signs in with `haft login {named}`."),
+        Kind::MissingInput => format!("The owner sets it with `haft secret set {named} NAME`."),
+        Kind::Blocked(place) => {
+            let kind = place.kind().name();
+            format!("The owner grants it with `haft grant {named} --{kind} {}`.", place.asked)
+        }
+        Kind::Distrusted => {
+            "The owner decides in policy.toml whom to trust (`[trust]`, or `allow` of the package).".to_owned()
+        }
+        Kind::Denied => "The owner decides that in policy.toml.".to_owned(),
+        _ => return None,
+    })
+}
+
+/// Whether to try again, and when.
+fn retry(error: &CallError) -> &'static str {
+    match &error.kind {
+        Kind::NeedsApproval(_) => "Make exactly the same call again once they have answered.",
+        Kind::NeedsLogin | Kind::MissingInput | Kind::Blocked(_) => {
+            "Make the same call again once that is done."
+        }
+        Kind::Denied | Kind::Distrusted => "Do not try again: it stays refused.",
+        Kind::BadInput => "Call it again with other arguments.",
+        Kind::Unavailable | Kind::TimedOut if error.passes_after.is_some() => "It may work if you try again.",
+        Kind::Unknown | Kind::BadChain => "Do not try again.",
+        Kind::Failed
+        | Kind::TimedOut
+        | Kind::TooMuchOutput
+        | Kind::BadOutput
+        | Kind::NeedsAnswers
+        | Kind::Unavailable
+        | Kind::Cancelled => "The same call will most likely fail again.",
+    }
+}

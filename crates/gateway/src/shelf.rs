@@ -1,0 +1,237 @@
+//! What is installed, ready to be called: read once, and anew when it changes.
+//!
+//! A [`Stock`] is all of it at one moment and never changes; whoever has one sees one consistent state. The [`Shelf`] holds
+//! the newest, and looks at the files behind it whenever it is asked, which costs a few system calls.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use host::{Host, Tool, actions_of};
+use policy::Policy;
+
+use crate::mark::Marks;
+use crate::offer::{Offer, offers};
+use crate::steward::{Package, Steward};
+use crate::view::{List, View};
+
+/// How long what was approved of a server may be read.
+const READING: Duration = Duration::from_secs(10);
+
+/// How long the files of a package are taken for what they were when they were last looked at.
+const UNCHANGED: Duration = Duration::from_secs(1);
+
+/// What is installed, and the newest of it.
+#[derive(Debug)]
+pub(crate) struct Shelf {
+    steward: Arc<dyn Steward>,
+    newest: Mutex<Arc<Stock>>,
+    /// Held by whoever reads it anew; the others go on with what there is.
+    reading: tokio::sync::Mutex<()>,
+}
+
+/// All that is installed at one moment.
+#[derive(Debug)]
+pub(crate) struct Stock {
+    files: Vec<PathBuf>,
+    marks: Marks,
+    /// Makes the calls, by the policy of that moment.
+    pub(crate) host: Host,
+    pub(crate) policy: Policy,
+    /// How often it was read anew before.
+    pub(crate) number: u64,
+    pub(crate) packages: Vec<Arc<Shelved>>,
+    /// Everything that can be called, by the names that agents know.
+    pub(crate) offers: Vec<Arc<Offer>>,
+    by_name: HashMap<String, usize>,
+    /// What each view shows, once somebody looked.
+    lists: Mutex<HashMap<View, Arc<List>>>,
+    /// Finds offers by words, once somebody searched.
+    index: OnceLock<search::Index>,
+}
+
+/// A package on the shelf.
+#[derive(Debug)]
+pub(crate) struct Shelved {
+    pub(crate) id: String,
+    pub(crate) version: Option<String>,
+    pub(crate) is_enabled: bool,
+    pub(crate) tool: Result<Arc<Tool>, String>,
+    files: Vec<PathBuf>,
+    seen: Mutex<(Instant, Marks)>,
+}
+
+impl Shelved {
+    fn new(package: Package) -> Self {
+        let Package { id, version, is_enabled, tool, files } = package;
+        let seen = Mutex::new((Instant::now(), Marks::of(&files)));
+        Self { id, version, is_enabled, tool: tool.map(Arc::new), files, seen }
+    }
+
+    /// Whether its files are what they were when it was read.
+    fn is_unchanged(&self) -> bool {
+        let mut seen = lock(&self.seen);
+        if seen.0.elapsed() < UNCHANGED {
+            return true;
+        }
+        let is_same = Marks::of(&self.files) == seen.1;
+        if is_same {
+            seen.0 = Instant::now();
+        }
+        is_same
+    }
+}
+
+impl Shelf {
+    /// Reads what is installed; the host makes the calls.
+    pub(crate) async fn open(steward: Arc<dyn Steward>, host: Host) -> Result<Self, String> {
+        let stock = Stock::read(&steward, host, 0).await?;
+        let newest = Mutex::new(Arc::new(stock));
+        Ok(Self { steward, newest, reading: tokio::sync::Mutex::default() })
+    }
+
+    /// What is installed now. Where it cannot be read, what was there before stays.
+    pub(crate) async fn stock(&self) -> Arc<Stock> {
+        let newest = self.newest();
+        if newest.is_current() {
+            return newest;
+        }
+        let _reading = self.reading.lock().await;
+        let newest = self.newest();
+        if newest.is_current() {
+            return newest;
+        }
+        match Stock::read(&self.steward, newest.host.clone(), newest.number + 1).await {
+            Ok(stock) => {
+                let stock = Arc::new(stock);
+                retire_others(&newest, &stock);
+                *lock(&self.newest) = Arc::clone(&stock);
+                stock
+            }
+            Err(_) => newest,
+        }
+    }
+
+    /// The same, where the files of a package have to be what they were.
+    pub(crate) async fn stock_with(&self, package: &Shelved) -> Arc<Stock> {
+        if !package.is_unchanged() {
+            let _reading = self.reading.lock().await;
+            let newest = self.newest();
+            let read = Stock::read(&self.steward, newest.host.clone(), newest.number + 1).await;
+            if let Ok(stock) = read {
+                retire_others(&newest, &stock);
+                *lock(&self.newest) = Arc::new(stock);
+            }
+        }
+        self.stock().await
+    }
+
+    pub(crate) fn steward(&self) -> &Arc<dyn Steward> {
+        &self.steward
+    }
+
+    fn newest(&self) -> Arc<Stock> {
+        Arc::clone(&lock(&self.newest))
+    }
+}
+
+impl Stock {
+    async fn read(steward: &Arc<dyn Steward>, host: Host, number: u64) -> Result<Self, String> {
+        let asked = Arc::clone(steward);
+        let reading = tokio::task::spawn_blocking(move || {
+            // What changes while it is read is read once more.
+            let files = asked.files();
+            let marks = Marks::of(&files);
+            Ok::<_, String>((files, marks, asked.settings()?, asked.packages()?))
+        });
+        let read = reading.await.map_err(|error| format!("the reading broke off: {error}"))?;
+        let (files, marks, settings, mut packages) = read?;
+        for one in &mut packages {
+            let Ok(tool) = &mut one.tool else { continue };
+            let Some(surface) = &tool.surface else { continue };
+            if tool.package.actions.is_empty() {
+                match actions_of(surface, Instant::now() + READING).await {
+                    Ok(actions) => tool.package.actions = actions,
+                    Err(error) => one.tool = Err(error.to_string()),
+                }
+            }
+        }
+        let policy = settings.policy.clone();
+        let packages: Vec<_> =
+            packages.into_iter().map(|one| Arc::new(Shelved::new(one))).collect();
+        let offers: Vec<_> = offers(&packages).into_iter().map(Arc::new).collect();
+        let named = offers.iter().enumerate().map(|(at, offer)| (offer.name.clone(), at));
+        Ok(Self {
+            by_name: named.collect(),
+            host: host.with_settings(settings),
+            files,
+            marks,
+            policy,
+            number,
+            packages,
+            offers,
+            lists: Mutex::default(),
+            index: OnceLock::new(),
+        })
+    }
+
+    fn is_current(&self) -> bool {
+        Marks::of(&self.files) == self.marks
+    }
+
+    /// What an agent calls so.
+    pub(crate) fn offer(&self, name: &str) -> Option<&Arc<Offer>> {
+        self.by_name.get(name).map(|at| &self.offers[*at])
+    }
+
+    /// The package of an id, with its dialect or without where that is enough.
+    pub(crate) fn package(&self, id: &str) -> Option<&Arc<Shelved>> {
+        let whole = self.packages.iter().find(|one| one.id == id);
+        whole.or_else(|| {
+            let bare = |one: &&Arc<Shelved>| one.id.split_once(':').is_some_and(|(_, bare)| bare == id);
+            let mut found = self.packages.iter().filter(bare);
+            found.next().filter(|_| found.next().is_none())
+        })
+    }
+
+    /// What a view shows.
+    pub(crate) fn list(&self, view: &View) -> Arc<List> {
+        if let Some(list) = lock(&self.lists).get(view) {
+            return Arc::clone(list);
+        }
+        let list = Arc::new(List::of(view, self));
+        lock(&self.lists).insert(view.clone(), Arc::clone(&list));
+        list
+    }
+
+    /// Finds offers by words.
+    pub(crate) fn index(&self) -> &search::Index {
+        self.index.get_or_init(|| {
+            let index = search::Index::with_room_for(self.offers.len());
+            for offer in &self.offers {
+                // What is too long to be found by words is still found by its name.
+                if let Ok(entry) = offer.entry() {
+                    let _ = index.put(entry);
+                }
+            }
+            index
+        })
+    }
+}
+
+/// Ends what is kept running of packages that are others now.
+fn retire_others(before: &Stock, now: &Stock) {
+    for old in &before.packages {
+        let digest = |one: &Shelved| one.tool.as_ref().ok().map(|tool| tool.digest.clone());
+        let new = now.packages.iter().find(|one| one.id == old.id);
+        let is_same = new.is_some_and(|new| new.is_enabled && digest(new) == digest(old));
+        if !is_same {
+            now.host.retire(&old.id);
+        }
+    }
+}
+
+fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
+    of.lock().unwrap_or_else(PoisonError::into_inner)
+}

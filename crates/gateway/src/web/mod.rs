@@ -1,0 +1,185 @@
+//! The gateway over HTTP: every route on one page, by who uses it.
+
+mod guard;
+mod serve;
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::extract::{Path, Request, State};
+use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::Response;
+use axum::routing::{any, get};
+
+use self::guard::Guard;
+pub use self::serve::serve;
+use crate::gateway::Gateway;
+use crate::mcp::http::{self, Sessions, plain};
+use crate::token::{Role, Token, Tokens};
+use crate::view::View;
+
+/// The largest body of a request.
+const LARGEST: usize = 16 << 20;
+
+/// What whoever serves a gateway over HTTP decides.
+#[derive(Debug)]
+pub struct Settings {
+    /// Where it listens.
+    pub listening: SocketAddr,
+    /// Further names that it is known by, and origins whose pages are let in.
+    pub hosts: Vec<String>,
+    /// Who may do what.
+    pub tokens: Tokens,
+    /// What somebody without a token may do.
+    pub without_token: Option<Role>,
+    /// Where tools are called from.
+    pub folder: PathBuf,
+}
+
+/// A gateway over HTTP.
+#[derive(Debug)]
+pub(crate) struct Web {
+    gateway: Arc<Gateway>,
+    sessions: Sessions,
+    guard: Guard,
+    settings: Settings,
+}
+
+/// Who asks.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown {
+    /// As its owner calls it.
+    pub(crate) name: String,
+    pub(crate) role: Role,
+    /// The profile that it sees, and nothing else.
+    pub(crate) profile: Option<String>,
+    /// Where its tools are called from.
+    pub(crate) folder: PathBuf,
+}
+
+impl Web {
+    fn new(gateway: Arc<Gateway>, settings: Settings) -> Self {
+        let guard = Guard::new(settings.listening, &settings.hosts);
+        Self { gateway, sessions: Sessions::default(), guard, settings }
+    }
+
+    /// Ends all conversations.
+    fn close(&self) {
+        self.sessions.end_all();
+    }
+
+    /// Who asks, by the token that is shown.
+    fn shown(&self, headers: &HeaderMap) -> Option<Shown> {
+        let folder = self.settings.folder.clone();
+        let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
+        let Some(bearer) = bearer else {
+            let role = self.settings.without_token?;
+            return Some(Shown { name: "anybody".to_owned(), role, profile: None, folder });
+        };
+        let (kind, secret) = bearer.split_once(' ')?;
+        if !kind.eq_ignore_ascii_case("bearer") {
+            return None;
+        }
+        let now = host::records::now();
+        let Token { name, role, profile, .. } = self.settings.tokens.find(secret.trim(), now)?;
+        Some(Shown { name, role, profile, folder })
+    }
+}
+
+/// Every route.
+fn router(web: Arc<Web>) -> Router {
+    let agents = Router::new()
+        .route("/mcp", any(all))
+        .route("/mcp/{profile}", any(profile))
+        .route("/mcp/raw/{*package}", any(raw))
+        .layer(from_fn_with_state(Arc::clone(&web), let_in));
+    let open = Router::new()
+        .route("/healthz", get(|| async { "ok\n" }))
+        .route("/readyz", get(|| async { "ok\n" }))
+        .route("/version", get(|| async { concat!(env!("CARGO_PKG_VERSION"), "\n") }));
+    let guarded = agents.merge(open).layer(from_fn_with_state(Arc::clone(&web), only_ours));
+    guarded.with_state(web)
+}
+
+/// Refuses what is meant for somebody else, before anything of it is read.
+async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
+    match web.guard.check(request.headers()) {
+        Ok(()) => next.run(request).await,
+        Err(words) => plain(StatusCode::FORBIDDEN, words),
+    }
+}
+
+/// Refuses whoever shows no token.
+async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -> Response {
+    let Some(shown) = web.shown(request.headers()) else {
+        let mut response = plain(StatusCode::UNAUTHORIZED, "show a token that counts: `Authorization: Bearer …`");
+        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+        return response;
+    };
+    request.extensions_mut().insert(shown);
+    next.run(request).await
+}
+
+async fn all(State(web): State<Arc<Web>>, request: Request) -> Response {
+    speak(&web, request, View::All).await
+}
+
+async fn profile(
+    State(web): State<Arc<Web>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    if !web.gateway.stock().await.policy.profiles.contains_key(&name) {
+        return plain(StatusCode::NOT_FOUND, "there is no such profile");
+    }
+    speak(&web, request, View::Profile(name)).await
+}
+
+async fn raw(
+    State(web): State<Arc<Web>>,
+    Path(package): Path<String>,
+    request: Request,
+) -> Response {
+    match web.gateway.stock().await.package(&package) {
+        Some(found) => speak(&web, request, View::Raw(found.id.clone())).await,
+        None => plain(StatusCode::NOT_FOUND, "there is no such package"),
+    }
+}
+
+async fn speak(web: &Arc<Web>, request: Request, view: View) -> Response {
+    let Some(shown) = request.extensions().get::<Shown>().cloned() else {
+        return plain(StatusCode::UNAUTHORIZED, "show a token that counts");
+    };
+    let view = match (&shown.profile, view) {
+        // A token for a part of what is there sees no more of it under any address.
+        (Some(own), View::All) => View::Profile(own.clone()),
+        (Some(own), View::Profile(name)) if *own == name => View::Profile(name),
+        (Some(_), _) => return plain(StatusCode::FORBIDDEN, "this token is for one profile alone"),
+        (None, view) => view,
+    };
+    let (parts, body) = request.into_parts();
+    let headers = &parts.headers;
+    match parts.method {
+        Method::POST => match read(body).await {
+            Ok(body) => {
+                let (gateway, sessions) = (&web.gateway, &web.sessions);
+                Box::pin(http::post(gateway, sessions, &shown, view, headers, body)).await
+            }
+            Err(response) => response,
+        },
+        Method::GET => http::get(&web.sessions, &shown, &view, headers),
+        Method::DELETE => http::delete(&web.sessions, &shown, &view, headers),
+        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "messages are posted here"),
+    }
+}
+
+async fn read(body: Body) -> Result<axum::body::Bytes, Response> {
+    to_bytes(body, LARGEST)
+        .await
+        .map_err(|_| plain(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 16 MiB"))
+}
