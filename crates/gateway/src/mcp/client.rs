@@ -279,11 +279,17 @@ impl Asked {
         let capabilities = askable.map(|(name, value)| (name.clone(), value.clone())).collect();
         let level = self.client.greeting().and_then(|greeting| greeting.log_level);
         let passed = self.meta.passed.get(key::LOG_LEVEL).and_then(Value::as_str);
+        let mut meta = self.meta.passed.clone();
+        if !self.revision.is_stateless() {
+            // A server of the newer era says nothing unless it is told from which level on.
+            let from = level.clone().unwrap_or_else(|| "info".to_owned());
+            meta.insert(key::LOG_LEVEL.to_owned(), from.into());
+        }
         Arc::new(Asker {
             client: Arc::clone(&self.client),
             capabilities,
             line: self.line.clone(),
-            meta: self.meta.passed.clone(),
+            meta,
             log_level: level.or(passed.map(str::to_owned)),
             is_stateless: self.revision.is_stateless(),
             later,

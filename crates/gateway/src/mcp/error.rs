@@ -1,5 +1,6 @@
 //! Errors of the protocol, as a client is told them.
 
+use host::CallError;
 use serde_json::{Value, json};
 
 /// What kind of error it is.
@@ -38,6 +39,15 @@ impl Code {
         }
     }
 
+    /// The one of a number, as a server said it.
+    pub(crate) fn said(number: i32) -> Self {
+        match number {
+            -32002 => Self::NoResource,
+            -32021 => Self::Capability,
+            number => Self::Said(number),
+        }
+    }
+
     /// The status of an HTTP answer in the newer era.
     pub(crate) fn status(self) -> u16 {
         match self {
@@ -63,6 +73,16 @@ pub(crate) struct Error {
 }
 
 impl Error {
+    /// What a server refused in the words of the protocol, where that is why a call came to nothing.
+    pub(crate) fn of_server(error: &CallError) -> Option<Self> {
+        let code = error.details["code"].as_i64().and_then(|code| i32::try_from(code).ok())?;
+        let told = Self::new(Code::said(code), error.message.clone());
+        Some(match error.details.get("data") {
+            Some(data) => told.with(data.clone()),
+            None => told,
+        })
+    }
+
     pub(crate) fn new(code: Code, message: impl Into<String>) -> Self {
         Self { code, message: message.into(), data: None, is_malformed: false }
     }

@@ -420,18 +420,13 @@ async fn request(
 
 /// An error of a server as its client is told it.
 fn of_call(error: &CallError) -> Error {
-    let said = error.details["code"].as_i64().and_then(|code| i32::try_from(code).ok());
-    let code = match (said, &error.kind) {
-        (Some(-32002), _) => Code::NoResource,
-        (Some(code), _) => Code::Said(code),
-        (None, Kind::BadInput | Kind::Unknown) => Code::BadParameters,
-        (None, _) => Code::Internal,
-    };
-    let told = Error::new(code, error.message.clone());
-    match error.details.get("data") {
-        Some(data) => told.with(data.clone()),
-        None => told,
-    }
+    Error::of_server(error).unwrap_or_else(|| {
+        let code = match &error.kind {
+            Kind::BadInput | Kind::Unknown => Code::BadParameters,
+            _ => Code::Internal,
+        };
+        Error::new(code, error.message.clone())
+    })
 }
 
 #[cfg(test)]

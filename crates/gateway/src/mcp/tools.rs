@@ -290,7 +290,10 @@ impl Making<'_> {
             }
             // The tool's own word that it failed is passed on as it is.
             (Err(_), Some(said)) if said["isError"] == true => Ok(result::whole(said, revision)),
-            (Err(error), _) => Ok(self.refused(&error)),
+            (Err(error), _) => match Error::of_server(&error) {
+                Some(said) if self.is_of_server() => Err(said),
+                _ => Ok(self.refused(&error)),
+            },
         }
     }
 
