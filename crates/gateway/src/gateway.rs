@@ -10,6 +10,7 @@ use ledger::state::approvals::TicketId;
 use crate::mcp::client::{Client, lock};
 use crate::mcp::seal::Seal;
 use crate::mcp::servers::Listings;
+use crate::mcp::tasks::Tasks;
 use crate::mcp::waiting::Waiting;
 use crate::shelf::{Shelf, Stock};
 use crate::steward::Steward;
@@ -36,6 +37,7 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     pub(crate) waiting: Waiting,
     pub(crate) listings: Listings,
+    pub(crate) tasks: Tasks,
     pub(crate) console: Option<String>,
     /// Those who are told of changes.
     clients: Mutex<Vec<Weak<Client>>>,
@@ -56,6 +58,7 @@ impl Gateway {
             seal: Seal::new(&options.key),
             waiting: Waiting::default(),
             listings: Listings::default(),
+            tasks: Tasks::default(),
             console: options.console,
             clients: Mutex::default(),
             tickets: Mutex::default(),
@@ -73,6 +76,7 @@ impl Gateway {
                 tokio::time::sleep(LOOK_AGAIN).await;
                 let Some(gateway) = watched.upgrade() else { return };
                 gateway.waiting.tidy();
+                gateway.tasks.tidy();
                 if gateway.has_clients() {
                     known = gateway.look_again(known).await;
                 }
@@ -92,6 +96,7 @@ impl Gateway {
             client.leave();
         }
         self.waiting.clear();
+        self.tasks.clear();
         let stock = self.stock().await;
         stock.host.settle().await;
         let _ = stock.host.records().settle().await;

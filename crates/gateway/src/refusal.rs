@@ -73,7 +73,7 @@ fn retry(error: &CallError) -> &'static str {
         | Kind::TimedOut
         | Kind::TooMuchOutput
         | Kind::BadOutput
-        | Kind::NeedsAnswers
+        | Kind::Unfinished
         | Kind::Unavailable
         | Kind::Cancelled => "The same call will most likely fail again.",
     }

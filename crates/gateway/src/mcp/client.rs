@@ -276,7 +276,11 @@ impl Asked {
     /// Whom a server can speak with while it works on this; questions go where they are asked, or are handed over.
     pub(crate) fn asker(&self, later: Option<mpsc::Sender<Question>>) -> Arc<Asker> {
         let askable = self.capabilities.iter().filter(|(name, _)| ASKABLE.contains(&&***name));
-        let capabilities = askable.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut capabilities: Map<String, Value> =
+            askable.map(|(name, value)| (name.clone(), value.clone())).collect();
+        if self.knows_tasks() {
+            capabilities.insert("extensions".to_owned(), json!({ key::TASKS: {} }));
+        }
         let level = self.client.greeting().and_then(|greeting| greeting.log_level);
         let passed = self.meta.passed.get(key::LOG_LEVEL).and_then(Value::as_str);
         let mut meta = self.meta.passed.clone();

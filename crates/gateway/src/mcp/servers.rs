@@ -335,6 +335,26 @@ pub(crate) async fn watch(
     }
 }
 
+/// Asks the server of a package for something in its own words.
+pub(crate) async fn pass_to(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    package: &str,
+    method: &str,
+    mut params: Value,
+) -> Result<Value, Error> {
+    let stock = gateway.stock().await;
+    let mut servers = of_view(&stock, &asked.client.view);
+    let at = servers.iter().position(|server| server.package.id == package);
+    let at = at.ok_or_else(|| Error::new(Code::BadParameters, "the server is not there any more"))?;
+    if let Some(all) = params.as_object_mut() {
+        all.remove("_meta");
+    }
+    let server = servers.swap_remove(at);
+    let answer = request(&stock, asked, &server, method, params).await;
+    answer.map(|(answer, _)| answer).map_err(|error| of_call(&error))
+}
+
 /// Asks a server, and again with what its client answers.
 async fn pass(
     gateway: &Arc<Gateway>,

@@ -11,7 +11,7 @@ use super::error::{Code, Error};
 use super::seal::{Binding, State};
 use super::serve::missing;
 use super::waiting::{Came, Running};
-use super::{asking, finding, result};
+use super::{asking, finding, result, tasks};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
@@ -119,10 +119,11 @@ pub(crate) async fn make(
     let mut resumed = None;
     let mut ticket = gateway.take_ticket(&making.key());
     if let Some(state) = &answers.state {
-        let opened = gateway.seal.open(state, &making.binding()).ok_or_else(|| {
+        let not_ours = || {
             let words = "`requestState` is none of ours, is for another request, or ran out";
             Error::new(Code::BadParameters, words)
-        })?;
+        };
+        let opened = gateway.seal.open(state, &making.binding()).ok_or_else(not_ours)?;
         let responses = answers.responses.unwrap_or_default();
         match opened {
             State::Waits(name) => {
@@ -138,6 +139,7 @@ pub(crate) async fn make(
             }
             State::Server(state) => resumed = Some(Resumed { responses, state }),
             State::Ticket(name) => ticket = asking::answered(&making, &name, &responses).await?,
+            State::Task(_) | State::TaskOf(..) => return Err(not_ours()),
         }
     } else if let Some(responses) = answers.responses {
         resumed = Some(Resumed { responses, state: None });
@@ -191,7 +193,8 @@ impl Making<'_> {
     ) -> Result<String, Error> {
         let order = self.order(ticket);
         let host = &self.stock.host;
-        if !self.is_of_server() {
+        let may_be_task = self.asked.knows_tasks() && self.asked.revision.is_stateless();
+        if !self.is_of_server() && !may_be_task {
             let made = Box::pin(host.call(&self.offer.tool, &order, Warmth::Warm)).await;
             return self.told(made).await;
         }
@@ -214,7 +217,15 @@ impl Making<'_> {
 
     /// Waits for what comes of a call that runs beside.
     async fn follow(&self, mut running: Running) -> Result<String, Error> {
-        match running.next().await {
+        let came = if self.asked.knows_tasks() {
+            match tokio::time::timeout(tasks::LONG, running.next()).await {
+                Ok(came) => came,
+                Err(_) => return tasks::begin(self, running),
+            }
+        } else {
+            running.next().await
+        };
+        match came {
             Came::Done(made) => self.told(*made).await,
             Came::Asks => self.asks(running),
             Came::Broke(words) => Err(Error::new(Code::Internal, words)),
@@ -280,6 +291,9 @@ impl Making<'_> {
         if let Some(requests) = input_requests(&made) {
             let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
             return self.input_required(requests, State::Server(state.map(str::to_owned)));
+        }
+        if let Some(said) = made.said.as_ref().filter(|said| said["resultType"] == "task") {
+            return tasks::of_server(self, said);
         }
         let revision = self.asked.revision;
         match (made.reply, made.said) {
