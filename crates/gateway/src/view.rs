@@ -57,7 +57,10 @@ impl List {
             View::Raw(id) => {
                 let package = stock.package(id);
                 let is_its = |offer: &Offer| package.is_some_and(|one| one.id == offer.package.id);
-                all(stock, is_its).into_iter().map(|(_, offer)| (offer.action.clone(), offer)).collect()
+                all(stock, is_its)
+                    .into_iter()
+                    .map(|(_, offer)| (offer.action.clone(), offer))
+                    .collect()
             }
         };
         let pins: Vec<&Which> = match view {

@@ -23,6 +23,7 @@ pub(crate) mod mcp;
 pub(crate) mod metrics;
 pub(crate) mod pack;
 pub(crate) mod policy;
+mod policy_profile;
 pub(crate) mod publish;
 pub(crate) mod rank;
 pub(crate) mod registries;

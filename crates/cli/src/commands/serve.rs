@@ -42,7 +42,12 @@ const TOKENS: &str = "tokens.json";
 )]
 pub(crate) struct ServeArgs {
     /// Where to listen
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7171", conflicts_with = "background")]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:7171",
+        conflicts_with = "background"
+    )]
     listen: SocketAddr,
     /// A further name that it is known by, or an origin (https://…) whose pages are let in; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -71,11 +76,13 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         let message = "--without-token is for this machine alone, and others reach that address";
         return Err(Failure::invalid(message).hint("`haft token new NAME` makes a token"));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(threads()).build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(threads()).build();
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
     })?;
     let Some(seat) = runtime.block_on(seat(args, home))? else { return Ok(Exit::Done) };
+    let seat = Arc::new(seat);
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault(home, Ask::Nobody)?;
     let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, records);
@@ -88,10 +95,17 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         let gateway = Gateway::open(steward, host, options).await;
         let gateway = gateway.map_err(|words| Failure::new(Exit::Unavailable, words))?;
         let listening = seat.listen().map_err(|error| {
-            Failure::new(Exit::Unavailable, "failed to listen for clients of this home").cause(error)
+            Failure::new(Exit::Unavailable, "failed to listen for clients of this home")
+                .cause(error)
         })?;
         let stay = if args.background { Stay::While(IDLE) } else { Stay::Always };
-        let near = tokio::spawn(socket::serve(Arc::clone(&gateway), listening, stay, stop.clone()));
+        let near = tokio::spawn(socket::serve(
+            Arc::clone(&gateway),
+            Arc::clone(&seat),
+            listening,
+            stay,
+            stop.clone(),
+        ));
         if !args.background {
             let settings = over_http(args, home)?;
             let listener = TcpListener::bind(args.listen).await.map_err(|error| {
@@ -103,7 +117,10 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             let settings = Settings { listening: address, ..settings };
             tell(address, args, &settings, json_wanted, printer)?;
             let stopped = stop.clone();
-            web::serve(Arc::clone(&gateway), listener, settings, async move { stopped.cancelled().await }).await;
+            web::serve(Arc::clone(&gateway), listener, settings, async move {
+                stopped.cancelled().await
+            })
+            .await;
             stop.cancel();
         }
         let _ = near.await;

@@ -408,7 +408,9 @@ impl Peer for Asker {
         // What is logged is told from the level on that was asked for; of the newer era only where one was.
         let is_wanted = match (&self.log_level, self.is_stateless) {
             (None, is_stateless) => !is_stateless,
-            (Some(from), _) => severity(params["level"].as_str().unwrap_or("info")) >= severity(from),
+            (Some(from), _) => {
+                severity(params["level"].as_str().unwrap_or("info")) >= severity(from)
+            }
         };
         if method != "notifications/message" || is_wanted {
             self.line.tell(message::notification(method, &params));

@@ -226,13 +226,16 @@ pub(crate) async fn answer(
             let task = lock(&gateway.tasks.0).get(&key).cloned().ok_or_else(unknown)?;
             match method {
                 "tasks/update" => {
-                    if let Some(Value::Object(responses)) = params.get_mut("inputResponses").map(Value::take) {
+                    if let Some(Value::Object(responses)) =
+                        params.get_mut("inputResponses").map(Value::take)
+                    {
                         let _ = task.answers.send(responses).await;
                     }
                     Ok(result::whole(json!({}), asked.revision))
                 }
                 "tasks/cancel" => {
-                    let is_over = matches!(lock(&task.status).1, Status::Completed(_) | Status::Failed(_));
+                    let is_over =
+                        matches!(lock(&task.status).1, Status::Completed(_) | Status::Failed(_));
                     if !is_over {
                         task.set(Status::Cancelled);
                         task.cancel.cancel();

@@ -260,8 +260,7 @@ impl Making<'_> {
         let asker = self.asked.asker(None);
         let mut order = Call { peer: Some(asker.clone()), resumed, ..order };
         for _ in 0..MOST_ROUNDS {
-            let made =
-                Box::pin(self.stock.host.call(&self.offer.tool, &order, Warmth::Warm)).await;
+            let made = Box::pin(self.stock.host.call(&self.offer.tool, &order, Warmth::Warm)).await;
             let Some(requests) = input_requests(&made) else { return self.told(made).await };
             let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
             let mut responses = Map::new();

@@ -117,7 +117,8 @@ async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) ->
 /// Refuses whoever shows no token.
 async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -> Response {
     let Some(shown) = web.shown(request.headers()) else {
-        let mut response = plain(StatusCode::UNAUTHORIZED, "show a token that counts: `Authorization: Bearer …`");
+        let mut response =
+            plain(StatusCode::UNAUTHORIZED, "show a token that counts: `Authorization: Bearer …`");
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return response;
     };
