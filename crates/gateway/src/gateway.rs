@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
-use host::{Host, Notice};
+use host::{CallError, Host, Notice, Tool, Violation};
 use ledger::state::approvals::TicketId;
 
 use crate::mcp::client::{Client, lock};
@@ -151,6 +151,21 @@ impl Gateway {
                 let Some(uri) = notice.params["uri"].as_str() else { return };
                 self.clients().iter().for_each(|client| client.updated(uri, &notice.params));
             }
+        }
+    }
+
+    /// Has done what the policy wants done about tools that reached for what they were not given, beside the answer.
+    pub(crate) fn violated(&self, all: impl Iterator<Item = (Arc<Tool>, Violation)>) {
+        for (tool, violation) in all {
+            let steward = Arc::clone(self.shelf.steward());
+            tokio::task::spawn_blocking(move || steward.violated(&tool, &violation));
+        }
+    }
+
+    /// Keeps the question that a call raised, where it did.
+    pub(crate) fn keep_ticket_of(&self, error: &CallError, call: [String; 3]) {
+        if let Some(ticket) = error.details["ticket"].as_str().and_then(TicketId::parse) {
+            self.keep_ticket(call, ticket);
         }
     }
 

@@ -9,11 +9,13 @@
 //! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
 //! | `refusal` | what an agent is told of a call that came to nothing |
 //! | `gateway` | everything that the faces share |
+//! | `call` | a call that somebody else than a client of MCP asks for |
 //! | [`mcp`] | MCP, in both of its eras |
 //! | [`socket`], [`relay`] | the one host of a home, and what clients start that leads there |
 //! | [`token`] | who may do what over HTTP |
 //! | [`web`] | the gateway over HTTP |
 
+mod call;
 mod gateway;
 mod mark;
 pub mod mcp;

@@ -12,4 +12,5 @@ mod doors;
 mod finding;
 mod gate;
 mod joined;
+mod plain;
 mod views;

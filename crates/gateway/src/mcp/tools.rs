@@ -281,12 +281,8 @@ impl Making<'_> {
 
     /// What a client is told of a call that was made.
     async fn told(&self, mut made: Made) -> Result<String, Error> {
-        if let Some(violation) = made.violation.take() {
-            self.violated(Arc::clone(&self.offer.tool), violation);
-        }
-        for (tool, violation) in made.step_violations.drain(..) {
-            self.violated(tool, violation);
-        }
+        let own = made.violation.take().map(|violation| (Arc::clone(&self.offer.tool), violation));
+        self.gateway.violated(own.into_iter().chain(made.step_violations.drain(..)));
         if let Some(requests) = input_requests(&made) {
             let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
             return self.input_required(requests, State::Server(state.map(str::to_owned)));
@@ -313,12 +309,6 @@ impl Making<'_> {
     pub(crate) fn refused(&self, error: &host::CallError) -> String {
         let told = refusal::told(error, &self.offer.tool, self.gateway.console.as_deref());
         result::whole(told, self.asked.revision)
-    }
-
-    /// Has done what the policy wants done, beside the answer.
-    fn violated(&self, tool: Arc<host::Tool>, violation: host::Violation) {
-        let steward = Arc::clone(self.gateway.shelf.steward());
-        tokio::task::spawn_blocking(move || steward.violated(&tool, &violation));
     }
 }
 

@@ -1,6 +1,8 @@
 //! The gateway over HTTP: every route on one page, by who uses it.
 
 mod guard;
+mod plain;
+mod resolver;
 mod serve;
 
 use std::net::SocketAddr;
@@ -14,7 +16,7 @@ use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{any, get};
+use axum::routing::{any, get, post};
 
 use self::guard::Guard;
 pub use self::serve::serve;
@@ -97,6 +99,13 @@ fn router(web: Arc<Web>) -> Router {
         .route("/mcp", any(all))
         .route("/mcp/{profile}", any(profile))
         .route("/mcp/raw/{*package}", any(raw))
+        .route("/v1/tools.json", get(plain::tools))
+        .route("/v1/tools/{name}/call", post(plain::call))
+        .route("/capability/list", get(resolver::list))
+        .route("/capability/get/{*id}", get(resolver::get))
+        .route("/capability/search", post(resolver::search))
+        .route("/capability/resolve", post(resolver::resolve))
+        .route("/capability/run", post(resolver::run))
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
     let open = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
