@@ -20,7 +20,7 @@ use tokio::sync::Mutex;
 use crate::store::feed::{Changed, Offered};
 use crate::store::{Store, StoreError};
 use crate::token::Scope;
-use crate::traces::{Place, part};
+use trace::{Place, part};
 use names::Names;
 use saved::Saved;
 use shelf::{Row, Shelf};

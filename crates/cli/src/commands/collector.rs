@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use egress::http::{HeaderMap, HeaderName, HeaderValue, Url};
 use percent_encoding::percent_decode_str;
-use server::traces::{Collector, Elsewhere, Sampler};
+use trace::{Collector, Elsewhere, Sampler};
 
 use crate::exit::{Exit, Failure};
 

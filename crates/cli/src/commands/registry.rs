@@ -21,7 +21,7 @@ use serde_json::json;
 use server::blobs::BlobError;
 use server::service::OpenError;
 use server::settings::{Counting, Limits, Quarantine, Reading};
-use server::traces::Traces;
+use trace::Traces;
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;

@@ -11,7 +11,7 @@ use crate::hub::{HubForm, next_version};
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, NewVersion, PublishError, signed};
 use crate::token::Action;
-use crate::traces::{Place, part};
+use trace::{Place, part};
 use crate::upload::{Upload, UploadError};
 
 /// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.

@@ -51,7 +51,7 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 pub use error::StoreError;
 
-use crate::traces::{Place, Running, part};
+use trace::{Place, Running, part};
 use crate::trouble::check_version;
 
 /// How long is waited for a connection.

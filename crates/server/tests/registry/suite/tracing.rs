@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::Value;
-use server::traces::{Collector, Sampler, Traces};
+use trace::{Collector, Sampler, Traces};
 use testkit::collector::Collector as Peer;
 
 use super::packages::mcpkg;
