@@ -10,6 +10,7 @@ use serde_json::{Map, Value};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::shelf::Stock;
+use crate::watch::Told;
 
 /// Who calls.
 #[derive(Clone, Debug)]
@@ -18,6 +19,8 @@ pub(crate) struct By {
     pub(crate) name: String,
     /// Where tools are called from.
     pub(crate) folder: PathBuf,
+    /// The trace that it is in.
+    pub(crate) traceparent: Option<String>,
 }
 
 /// Makes a call. What was asked of the owner before is taken with it, where it is the same call.
@@ -46,7 +49,17 @@ pub(crate) async fn make(
         resumed: None,
         called_off,
     };
+    let about = Told {
+        package: &offer.package.id,
+        surface: "http",
+        session: &key[0],
+        revision: None,
+        traceparent: by.traceparent.as_deref(),
+    };
+    let mut calling = gateway.watch.call(&offer.name, &about);
     let mut made = Box::pin(stock.host.call(&offer.tool, &call, Warmth::Warm)).await;
+    calling.ended(made.reply.as_ref().err().map(|error| error.kind.code()));
+    drop(calling);
     let own = made.violation.take().map(|violation| (Arc::clone(&offer.tool), violation));
     gateway.violated(own.into_iter().chain(made.step_violations.drain(..)));
     made.reply.inspect_err(|error| gateway.keep_ticket_of(error, key))

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use host::{CallError, Host, Notice, Tool, Violation};
 use ledger::state::approvals::TicketId;
+use trace::Traces;
 
 use crate::mcp::client::{Client, lock};
 use crate::mcp::seal::Seal;
@@ -14,6 +15,7 @@ use crate::mcp::tasks::Tasks;
 use crate::mcp::waiting::Waiting;
 use crate::shelf::{Shelf, Stock};
 use crate::steward::Steward;
+use crate::watch::Watch;
 
 /// How often it is looked whether what is installed has changed, while anybody is there to be told.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -28,6 +30,8 @@ pub struct Options {
     pub key: [u8; 32],
     /// Where the owner can look at what waits for them, where there is such a page.
     pub console: Option<String>,
+    /// Who is told where the time of calls goes.
+    pub traces: Option<Traces>,
 }
 
 /// Every installed tool, behind one entry.
@@ -38,6 +42,7 @@ pub struct Gateway {
     pub(crate) waiting: Waiting,
     pub(crate) listings: Listings,
     pub(crate) tasks: Tasks,
+    pub(crate) watch: Arc<Watch>,
     pub(crate) console: Option<String>,
     /// Those who are told of changes.
     clients: Mutex<Vec<Weak<Client>>>,
@@ -59,6 +64,7 @@ impl Gateway {
             waiting: Waiting::default(),
             listings: Listings::default(),
             tasks: Tasks::default(),
+            watch: Arc::new(Watch::new(options.traces)),
             console: options.console,
             clients: Mutex::default(),
             tickets: Mutex::default(),
@@ -114,6 +120,18 @@ impl Gateway {
 
     fn clients(&self) -> Vec<Arc<Client>> {
         lock(&self.clients).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What there is now, for those who count.
+    pub(crate) async fn counted(&self) -> String {
+        let stock = self.stock().await;
+        let enabled = stock.packages.iter().filter(|one| one.is_enabled).count();
+        self.watch.text(&[
+            ("packages", stock.packages.len()),
+            ("packages_enabled", enabled),
+            ("tools", stock.offers.len()),
+            ("clients", self.clients().len()),
+        ])
     }
 
     fn has_clients(&self) -> bool {

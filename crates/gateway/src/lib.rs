@@ -8,6 +8,7 @@
 //! | `mark` | whether files are still the ones they were |
 //! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
 //! | `refusal` | what an agent is told of a call that came to nothing |
+//! | `watch` | what is counted, and told to a collector of traces |
 //! | `gateway` | everything that the faces share |
 //! | `call` | a call that somebody else than a client of MCP asks for |
 //! | [`mcp`] | MCP, in both of its eras |
@@ -29,6 +30,7 @@ pub mod socket;
 pub mod steward;
 pub mod token;
 pub mod view;
+mod watch;
 pub mod web;
 
 pub use gateway::{Gateway, Options};

@@ -22,8 +22,8 @@ use object_store::{
 };
 use package::digest::{Digest, Hasher};
 
-use trace::{Place};
 use crate::trouble::{Trouble, is_no_bucket};
+use trace::Place;
 
 /// How long a bucket that does not answer is asked again: whoever waits for us is told before long.
 const PERSISTENCE: Duration = Duration::from_secs(10);

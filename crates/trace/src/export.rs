@@ -11,8 +11,8 @@ use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
 use crate::otlp::{self, Finished};
-use crate::{Collector, Trace};
 use crate::reach::{self, ReachError};
+use crate::{Collector, Trace};
 
 /// How many requests wait to be sent; more are lost.
 const QUEUE: usize = 2_048;

@@ -90,8 +90,9 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     let stopped = stop.clone();
     interrupt::end_first_within(PATIENCE, move || stopped.cancel());
     runtime.block_on(async {
+        let traces = super::registry::traces("haft-gateway", printer)?;
         let steward = Arc::new(Owner { home: home.clone(), printer });
-        let options = Options { key: key(home)?, console: None };
+        let options = Options { key: key(home)?, console: None, traces: traces.clone() };
         let gateway = Gateway::open(steward, host, options).await;
         let gateway = gateway.map_err(|words| Failure::new(Exit::Unavailable, words))?;
         let listening = seat.listen().map_err(|error| {
@@ -118,13 +119,16 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             tell(address, args, &settings, json_wanted, printer)?;
             let stopped = stop.clone();
             web::serve(Arc::clone(&gateway), listener, settings, async move {
-                stopped.cancelled().await
+                stopped.cancelled().await;
             })
             .await;
             stop.cancel();
         }
         let _ = near.await;
         gateway.close().await;
+        if let Some(traces) = traces {
+            traces.close().await;
+        }
         drop(seat);
         Ok(Exit::Done)
     })

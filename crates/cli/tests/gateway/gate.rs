@@ -102,9 +102,15 @@ impl Answer {
 
 impl Gate {
     pub(crate) fn open(desk: &Desk, more: &[&str]) -> Self {
+        Self::open_with(desk, more, &[])
+    }
+
+    /// The same, with variables.
+    pub(crate) fn open_with(desk: &Desk, more: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
         command.arg("--home").arg(desk.path("home"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--json"]).args(more);
+        command.envs(variables.iter().copied());
         let mut process = command
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())
@@ -181,8 +187,7 @@ impl Gate {
 
     /// Calls a tool, and says what came of it.
     pub(crate) fn call(&self, path: &str, tool: &str, arguments: Value) -> Value {
-        self.ask(path, "tools/call", json!({ "name": tool, "arguments": arguments }))["result"]
-            .clone()
+        self.ask(path, "tools/call", called(tool, arguments))["result"].clone()
     }
 }
 
@@ -276,7 +281,7 @@ impl Joined {
     }
 
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
-        let answer = self.ask("tools/call", &json!({ "name": tool, "arguments": arguments }));
+        let answer = self.ask("tools/call", &called(tool, arguments));
         answer["result"].clone()
     }
 
@@ -295,6 +300,11 @@ impl Drop for Joined {
         let _ended_already = self.process.kill();
         let _ended_already = self.process.wait();
     }
+}
+
+/// The parameters of a call.
+fn called(tool: &str, arguments: Value) -> Value {
+    Value::from_iter([("name", tool.into()), ("arguments", arguments)])
 }
 
 /// Waits until something is so.

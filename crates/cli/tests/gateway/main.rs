@@ -6,11 +6,14 @@
 mod common;
 
 mod approving;
+mod chaos;
 mod clients;
 mod conformance;
 mod doors;
 mod finding;
 mod gate;
 mod joined;
+mod neighbours;
 mod plain;
+mod telling;
 mod views;

@@ -274,7 +274,11 @@ impl Asked {
     }
 
     /// Whom a server can speak with while it works on this; questions go where they are asked, or are handed over.
-    pub(crate) fn asker(&self, later: Option<mpsc::Sender<Question>>) -> Arc<Asker> {
+    pub(crate) fn asker(
+        &self,
+        later: Option<mpsc::Sender<Question>>,
+        traceparent: Option<String>,
+    ) -> Arc<Asker> {
         let askable = self.capabilities.iter().filter(|(name, _)| ASKABLE.contains(&&***name));
         let mut capabilities: Map<String, Value> =
             askable.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -284,6 +288,9 @@ impl Asked {
         let level = self.client.greeting().and_then(|greeting| greeting.log_level);
         let passed = self.meta.passed.get(key::LOG_LEVEL).and_then(Value::as_str);
         let mut meta = self.meta.passed.clone();
+        if let Some(at) = traceparent {
+            meta.insert("traceparent".to_owned(), at.into());
+        }
         if !self.revision.is_stateless() {
             // A server of the newer era says nothing unless it is told from which level on.
             let from = level.clone().unwrap_or_else(|| "info".to_owned());

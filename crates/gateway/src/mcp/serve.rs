@@ -53,6 +53,7 @@ pub(crate) async fn answer(
             Err(Error::new(Code::BadRequest, "the request was called off"))
         }
     };
+    gateway.watch.answered(method, result.is_ok());
     result.map_err(|error| as_the_era_says(error, revision))
 }
 

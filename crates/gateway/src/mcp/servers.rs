@@ -408,7 +408,7 @@ async fn pass(
                 sealed.ok_or_else(|| Error::new(Code::Internal, "there is no randomness"))?.into();
             return Ok(answer);
         }
-        let asker = asked.asker(None);
+        let asker = asked.asker(None, None);
         let mut responses = Map::new();
         for (name, question) in answer["inputRequests"].as_object().into_iter().flatten() {
             let method = question["method"].as_str().unwrap_or_default();
@@ -439,9 +439,9 @@ async fn request(
     let surface = asked.client.surface();
     let peer: Arc<Asker> = if asked.revision.is_stateless() {
         // Whoever is not asked at once has nobody here to be asked in the middle of this.
-        asked.asker(Some(mpsc::channel(1).0))
+        asked.asker(Some(mpsc::channel(1).0), None)
     } else {
-        asked.asker(None)
+        asked.asker(None, None)
     };
     let request = Request { method, params, surface: &surface, peer: Some(peer) };
     Box::pin(stock.host.request(&server.tool, request, &asked.cancel)).await

@@ -17,6 +17,7 @@ use crate::offer::Offer;
 use crate::refusal;
 use crate::shelf::Stock;
 use crate::view::View;
+use crate::watch::{Calling, Told};
 
 /// How often a server may ask within one call, where its client is asked for it.
 const MOST_ROUNDS: usize = 10;
@@ -186,6 +187,19 @@ impl Making<'_> {
         self.offer.tool.surface.is_some()
     }
 
+    /// Begins to count and to tell where its time goes.
+    fn watched(&self) -> Calling {
+        let Asked { client, revision, meta, .. } = self.asked;
+        let about = Told {
+            package: &self.offer.package.id,
+            surface: "mcp",
+            session: &client.session,
+            revision: Some(revision.name()),
+            traceparent: meta.passed.get("traceparent").and_then(Value::as_str),
+        };
+        self.gateway.watch.call(&self.offer.name, &about)
+    }
+
     pub(crate) async fn start(
         &self,
         ticket: Option<ledger::state::approvals::TicketId>,
@@ -195,7 +209,10 @@ impl Making<'_> {
         let host = &self.stock.host;
         let may_be_task = self.asked.knows_tasks() && self.asked.revision.is_stateless();
         if !self.is_of_server() && !may_be_task {
+            let mut calling = self.watched();
             let made = Box::pin(host.call(&self.offer.tool, &order, Warmth::Warm)).await;
+            calling.ended(failure(&made));
+            drop(calling);
             return self.told(made).await;
         }
         if !self.asked.revision.is_stateless() {
@@ -204,14 +221,19 @@ impl Making<'_> {
         // Of a client that brings answers with its next request, the call goes on meanwhile.
         let (later, questions) = mpsc::channel(MOST_QUESTIONS);
         let cancel = self.asked.cancel.child_token();
+        let mut calling = self.watched();
         let order = Call {
-            peer: Some(self.asked.asker(Some(later))),
+            peer: Some(self.asked.asker(Some(later), calling.traceparent())),
             resumed,
             called_off: cancel.clone(),
             ..order
         };
         let (host, tool) = (host.clone(), Arc::clone(&self.offer.tool));
-        let call = tokio::spawn(async move { host.call(&tool, &order, Warmth::Warm).await });
+        let call = tokio::spawn(async move {
+            let made = host.call(&tool, &order, Warmth::Warm).await;
+            calling.ended(failure(&made));
+            made
+        });
         self.follow(Running::new(call, questions, cancel)).await
     }
 
@@ -257,11 +279,16 @@ impl Making<'_> {
 
     /// Makes a call for a client that is asked at once, also by servers that want their call made again for it.
     async fn in_rounds(&self, order: Call, resumed: Option<Resumed>) -> Result<String, Error> {
-        let asker = self.asked.asker(None);
+        let mut calling = self.watched();
+        let asker = self.asked.asker(None, calling.traceparent());
         let mut order = Call { peer: Some(asker.clone()), resumed, ..order };
         for _ in 0..MOST_ROUNDS {
             let made = Box::pin(self.stock.host.call(&self.offer.tool, &order, Warmth::Warm)).await;
-            let Some(requests) = input_requests(&made) else { return self.told(made).await };
+            calling.ended(failure(&made));
+            let Some(requests) = input_requests(&made) else {
+                drop(calling);
+                return self.told(made).await;
+            };
             let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
             let mut responses = Map::new();
             for (name, request) in requests {
@@ -310,6 +337,11 @@ impl Making<'_> {
         let told = refusal::told(error, &self.offer.tool, self.gateway.console.as_deref());
         result::whole(told, self.asked.revision)
     }
+}
+
+/// The code of what went wrong, if anything did.
+fn failure(made: &Made) -> Option<&'static str> {
+    made.reply.as_ref().err().map(|error| error.kind.code())
 }
 
 /// What a server asks before it goes on.

@@ -24,6 +24,7 @@ use crate::gateway::Gateway;
 use crate::mcp::http::{self, Sessions, plain};
 use crate::token::{Role, Token, Tokens};
 use crate::view::View;
+use crate::watch::CONTENT_TYPE;
 
 /// The largest body of a request.
 const LARGEST: usize = 16 << 20;
@@ -101,6 +102,7 @@ fn router(web: Arc<Web>) -> Router {
         .route("/mcp/raw/{*package}", any(raw))
         .route("/v1/tools.json", get(plain::tools))
         .route("/v1/tools/{name}/call", post(plain::call))
+        .route("/metrics", get(metrics))
         .route("/capability/list", get(resolver::list))
         .route("/capability/get/{*id}", get(resolver::get))
         .route("/capability/search", post(resolver::search))
@@ -133,6 +135,14 @@ async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -
     };
     request.extensions_mut().insert(shown);
     next.run(request).await
+}
+
+/// What was counted, for Prometheus.
+async fn metrics(State(web): State<Arc<Web>>) -> Response {
+    let mut response = Response::new(Body::from(web.gateway.counted().await));
+    let kind = HeaderValue::from_static(CONTENT_TYPE);
+    response.headers_mut().insert(axum::http::header::CONTENT_TYPE, kind);
+    response
 }
 
 async fn all(State(web): State<Arc<Web>>, request: Request) -> Response {

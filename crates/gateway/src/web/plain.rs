@@ -88,6 +88,7 @@ pub(super) async fn call(
     let Some(shown) = shown(&request) else {
         return wrong(StatusCode::UNAUTHORIZED, "unauthorized", "show a token that counts");
     };
+    let traceparent = traceparent(&request);
     let body = match read(request.into_body()).await {
         Ok(body) => body,
         Err(response) => return response,
@@ -106,7 +107,7 @@ pub(super) async fn call(
         return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
     };
     let arguments = call::without_needless(arguments, &offer.definition["inputSchema"]);
-    let by = By { name: shown.name, folder: shown.folder };
+    let by = By { name: shown.name, folder: shown.folder, traceparent };
     let made = call::make(&web.gateway, &stock, &offer, arguments, by).await;
     answered(made, &offer, web.gateway.console.as_deref())
 }
@@ -148,6 +149,11 @@ pub(super) fn status_of(error: &CallError) -> StatusCode {
 /// What a token shows.
 pub(super) fn view(shown: &Shown) -> View {
     shown.profile.clone().map_or(View::All, View::Profile)
+}
+
+/// The trace that a request is in.
+pub(super) fn traceparent(request: &Request) -> Option<String> {
+    request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned)
 }
 
 pub(super) fn shown(request: &Request) -> Option<Shown> {

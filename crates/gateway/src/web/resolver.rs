@@ -10,7 +10,7 @@ use manifest::model::Package as Model;
 use search::Query;
 use serde_json::{Value, json};
 
-use super::plain::{answered, json_of, shown, view, wrong};
+use super::plain::{answered, json_of, shown, traceparent, view, wrong};
 use super::{Shown, Web, read};
 use crate::call::{self, By};
 use crate::offer::Offer;
@@ -79,6 +79,7 @@ pub(super) async fn resolve(State(web): State<Arc<Web>>, request: Request) -> Re
 
 /// A call.
 pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Response {
+    let traceparent = traceparent(&request);
     let (shown, mut asked) = match asked(request, Role::Agent).await {
         Ok(asked) => asked,
         Err(response) => return response,
@@ -111,7 +112,7 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
         None | Some(Value::Null) => json!({}),
         Some(input) => input,
     };
-    let by = By { name: shown.name, folder: shown.folder };
+    let by = By { name: shown.name, folder: shown.folder, traceparent };
     let made = call::make(&web.gateway, &stock, &offer, input, by).await;
     answered(made.map_err(in_fixed_words), &offer, web.gateway.console.as_deref())
 }
