@@ -2,11 +2,12 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::{Host, Notice};
 use ledger::state::approvals::TicketId;
 
+use crate::door::Door;
 use crate::mcp::client::{Client, lock};
 use crate::mcp::seal::Seal;
 use crate::mcp::servers::Listings;
@@ -25,7 +26,7 @@ const MOST_TICKETS: usize = 1000;
 pub struct Options {
     /// What is handed to clients to bring back is sealed with it.
     pub key: [u8; 32],
-    /// Where the owner can look at what waits for them, where there is such a page.
+    /// Where the console is, where there is one: an address without a slash at its end.
     pub console: Option<String>,
 }
 
@@ -37,6 +38,8 @@ pub struct Gateway {
     pub(crate) waiting: Waiting,
     pub(crate) listings: Listings,
     pub(crate) console: Option<String>,
+    /// Who may see the console.
+    pub(crate) door: Door,
     /// Those who are told of changes.
     clients: Mutex<Vec<Weak<Client>>>,
     /// The questions that calls have raised: by who asks, and what.
@@ -57,6 +60,7 @@ impl Gateway {
             waiting: Waiting::default(),
             listings: Listings::default(),
             console: options.console,
+            door: Door::default(),
             clients: Mutex::default(),
             tickets: Mutex::default(),
         });
@@ -79,6 +83,12 @@ impl Gateway {
             }
         });
         Ok(gateway)
+    }
+
+    /// An address that signs the owner in to the console, once and soon; none where there is no console.
+    pub fn sign_in_link(&self) -> Option<String> {
+        let console = self.console.as_ref()?;
+        Some(format!("{console}/sign-in/{}", self.door.code(Instant::now())?))
     }
 
     /// What is installed now.

@@ -1,4 +1,4 @@
-//! The face for agents: every installed tool behind one MCP endpoint.
+//! The face for agents: every installed tool behind one MCP endpoint; and what their owner sees of it, the console.
 //!
 //! The modules form a ladder; each uses only those above it:
 //!
@@ -7,13 +7,15 @@
 //! | [`steward`] | what the program that runs a gateway does for it |
 //! | `mark` | whether files are still the ones they were |
 //! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
+//! | `door` | who may see the console |
 //! | `refusal` | what an agent is told of a call that came to nothing |
 //! | `gateway` | everything that the faces share |
 //! | [`mcp`] | MCP, in both of its eras |
 //! | [`socket`], [`relay`] | the one host of a home, and what clients start that leads there |
 //! | [`token`] | who may do what over HTTP |
-//! | [`web`] | the gateway over HTTP |
+//! | [`web`] | the gateway over HTTP, and the console of its owner |
 
+mod door;
 mod gateway;
 mod mark;
 pub mod mcp;
