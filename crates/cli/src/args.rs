@@ -119,6 +119,8 @@ pub(crate) enum Command {
     Mcp(commands::mcp::McpArgs),
     /// Serve every installed tool over HTTP, until it is stopped
     Serve(commands::serve::ServeArgs),
+    /// Print an address that signs you in to the console of `haft serve`, once
+    Console(commands::console::ConsoleArgs),
     /// Make, list and remove the tokens of the gateway
     Token(commands::token::TokenArgs),
     /// Rank the tools of a capability, with each term of their scores

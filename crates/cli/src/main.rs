@@ -141,6 +141,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
         Command::Mcp(args) => commands::mcp::run(args, &home()?, printer),
         Command::Serve(args) => commands::serve::run(args, &home()?, json, printer),
+        Command::Console(args) => commands::console::run(args, &home()?, json, printer),
         Command::Token(args) => commands::token::run(args, &home()?, ask, json, printer),
         Command::Call(args) => commands::call::run(args, &home()?, ask, json, printer),
         Command::Chain(args) => commands::chain::run(args, &home()?, ask, json, printer),

@@ -1,10 +1,15 @@
 //! What a gateway has done for it: the packages of the home are found, and what the policy wants done is done.
 
+use std::io::Write;
 use std::path::PathBuf;
+use std::process::{Command, Stdio};
 
-use gateway::steward::{Package, Steward};
+use gateway::steward::{Deed, Package, Standing, Steward, Trouble};
 use host::{Settings, Tool, Violation};
-use install::{Installed, catalog};
+use install::revoked::{self, State};
+use install::{Contents, Installed, catalog};
+use serde_json::Value;
+use zeroize::Zeroizing;
 
 use crate::ask::Ask;
 use crate::commands::call::act;
@@ -23,7 +28,7 @@ pub(crate) struct Owner {
 
 impl Steward for Owner {
     fn files(&self) -> Vec<PathBuf> {
-        let names = [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, "policy.toml"];
+        let names = [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, revoked::NAME, "policy.toml"];
         names.iter().map(|name| self.home.path().join(name)).collect()
     }
 
@@ -35,20 +40,69 @@ impl Steward for Owner {
         let at = installed::home(&self.home);
         let contents = at.read().map_err(|error| error.to_string())?;
         let all = contents.listed();
-        Ok(all.iter().map(|one| self.package(&installed::named_of(one), &at)).collect())
+        Ok(all.iter().map(|one| self.package(&installed::named_of(one), &contents, &at)).collect())
     }
 
     fn violated(&self, tool: &Tool, violation: &Violation) {
         act(violation, tool, &self.home, Ask::Nobody, self.printer);
     }
+
+    fn deed(&self, deed: &Deed) -> Result<Value, Trouble> {
+        let (words, typed) = typed(deed);
+        self.run(&words, &typed)
+    }
 }
 
 impl Owner {
-    fn package(&self, named: &Named, at: &install::Home) -> Package {
+    fn package(&self, named: &Named, contents: &Contents, at: &install::Home) -> Package {
         let mut files = Vec::new();
         let tool = self.tool(named, at, &mut files).map_err(|failure| words(&failure));
         let version = named.pinned.as_ref().map(|pinned| pinned.version.clone());
-        Package { id: named.id.clone(), version, is_enabled: named.enabled, tool, files }
+        let standing = match contents.revoked.get(&named.id).map(|one| one.state) {
+            Some(State::Revoked) => Standing::Revoked,
+            Some(State::Unconfirmed) => Standing::Unconfirmed,
+            None if named.enabled => Standing::Enabled,
+            None => Standing::Disabled,
+        };
+        Package {
+            id: named.id.clone(),
+            version,
+            is_enabled: named.enabled,
+            standing,
+            trust: named.trust,
+            tool,
+            files,
+        }
+    }
+
+    /// Runs a verb in a process of its own, as at a terminal where nobody can be asked; what it tells programs.
+    fn run(&self, words: &[String], typed: &str) -> Result<Value, Trouble> {
+        let broken = |doing: &str, error: std::io::Error| Trouble {
+            message: format!("failed to {doing} `haft {}`", words.first().map_or("", String::as_str)),
+            causes: vec![error.to_string()],
+            hints: Vec::new(),
+        };
+        let program = sandbox::own_program().map_err(|error| broken("find", error))?;
+        let mut command = Command::new(program);
+        command.arg("--home").arg(self.home.path()).args(["--json", "--non-interactive"]);
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().map_err(|error| broken("start", error))?;
+        if let Some(mut stdin) = child.stdin.take() {
+            // One that does not read has said why by then.
+            let _ = stdin.write_all(typed.as_bytes());
+        }
+        let output = child.wait_with_output().map_err(|error| broken("wait for", error))?;
+        let told: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+        match told {
+            Some(told) if told["ok"] == false && told["error"].is_object() => Err(trouble(&told["error"])),
+            Some(told) => Ok(told),
+            None if output.status.success() => Ok(Value::Null),
+            None => Err(Trouble {
+                message: format!("`haft {}` ended with {}", words[0], output.status),
+                causes: String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect(),
+                hints: Vec::new(),
+            }),
+        }
     }
 
     fn tool(
@@ -78,4 +132,80 @@ impl Owner {
 fn words(failure: &Failure) -> String {
     let hints = failure.hints.iter().map(|hint| format!("; {hint}"));
     format!("{}{}", failure.message, hints.collect::<String>())
+}
+
+/// What is typed for a deed: the words, and what stands on standard input. What comes from a page is never an option.
+fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
+    let mut stdin = Zeroizing::new(String::new());
+    let words: Vec<&str> = match deed {
+        Deed::Search { words } => vec!["search", "--", words],
+        Deed::Card { what } => vec!["show", "--", what],
+        Deed::Install { what, card, values } => {
+            for (name, value) in values {
+                stdin.push_str(name);
+                stdin.push('=');
+                stdin.push_str(value.expose());
+                stdin.push('\n');
+            }
+            vec!["install", "--yes", "--env-stdin", "--card", card, "--", what]
+        }
+        Deed::Status { id } => vec!["status", "--", id],
+        Deed::Newer { id } => vec!["update", "--check", "--", id],
+        Deed::Update { id, digest } => vec!["update", "--yes", "--expect", digest, "--", id],
+        Deed::Rollback { id } => vec!["rollback", "--", id],
+        Deed::Enable { id } => vec!["enable", "--", id],
+        Deed::Disable { id } => vec!["disable", "--", id],
+        Deed::Remove { id } => vec!["remove", "--", id],
+        Deed::Revoke { id } => vec!["revoke", "--yes", "--", id],
+        Deed::RevokeAll => vec!["revoke", "--yes", "--all"],
+        Deed::Secrets => vec!["secret", "list"],
+        Deed::KeepSecret { package, name, value } => {
+            stdin.push_str(value.expose());
+            vec!["secret", "set", "--", package, name]
+        }
+        Deed::ForgetSecret { package, name } => vec!["secret", "rm", "--", package, name],
+        Deed::Rank { capability } => vec!["rank", "--installed", "--limit", "1000", "--", capability],
+        Deed::Doctor => vec!["doctor"],
+    };
+    (words.into_iter().map(str::to_owned).collect(), stdin)
+}
+
+/// What a verb said is wrong.
+fn trouble(error: &Value) -> Trouble {
+    let texts = |value: &Value| {
+        let all = value.as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let details = &error["details"];
+    Trouble {
+        message: error["message"].as_str().unwrap_or_default().to_owned(),
+        causes: [texts(&details["problems"]), texts(&details["causes"])].concat(),
+        hints: texts(&error["hints"]),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use vault::Secret;
+
+    use super::*;
+
+    #[test]
+    fn what_comes_from_a_page_is_no_option_and_no_secret_is_an_argument() {
+        let hostile = || "--home=/tmp/x".to_owned();
+        let value = || Secret::new("s3cret".to_owned()).unwrap();
+        for deed in [
+            Deed::Search { words: hostile() },
+            Deed::Card { what: hostile() },
+            Deed::Install { what: hostile(), card: "sha256:0".into(), values: vec![("A".into(), value())] },
+            Deed::Revoke { id: hostile() },
+            Deed::KeepSecret { package: hostile(), name: "A".into(), value: value() },
+            Deed::Rank { capability: hostile() },
+        ] {
+            let (words, _) = typed(&deed);
+            let ends = words.iter().position(|word| word == "--").unwrap();
+            assert!(words.iter().position(|word| *word == hostile()).unwrap() > ends, "{words:?}");
+            assert!(!words.iter().any(|word| word.contains("s3cret")), "{words:?}");
+        }
+    }
 }

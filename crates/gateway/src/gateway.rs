@@ -2,12 +2,13 @@
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use host::{CallError, Host, Notice, Tool, Violation};
 use ledger::state::approvals::TicketId;
 use trace::Traces;
 
+use crate::door::Door;
 use crate::mcp::client::{Client, lock};
 use crate::mcp::seal::Seal;
 use crate::mcp::servers::Listings;
@@ -28,7 +29,7 @@ const MOST_TICKETS: usize = 1000;
 pub struct Options {
     /// What is handed to clients to bring back is sealed with it.
     pub key: [u8; 32],
-    /// Where the owner can look at what waits for them, where there is such a page.
+    /// Where the console is, where there is one: an address without a slash at its end.
     pub console: Option<String>,
     /// Who is told where the time of calls goes.
     pub traces: Option<Traces>,
@@ -44,6 +45,8 @@ pub struct Gateway {
     pub(crate) tasks: Tasks,
     pub(crate) watch: Arc<Watch>,
     pub(crate) console: Option<String>,
+    /// Who may see the console.
+    pub(crate) door: Door,
     /// Those who are told of changes.
     clients: Mutex<Vec<Weak<Client>>>,
     /// The questions that calls have raised: by who asks, and what.
@@ -66,6 +69,7 @@ impl Gateway {
             tasks: Tasks::default(),
             watch: Arc::new(Watch::new(options.traces)),
             console: options.console,
+            door: Door::default(),
             clients: Mutex::default(),
             tickets: Mutex::default(),
         });
@@ -89,6 +93,12 @@ impl Gateway {
             }
         });
         Ok(gateway)
+    }
+
+    /// An address that signs the owner in to the console, once and soon; none where there is no console.
+    pub fn sign_in_link(&self) -> Option<String> {
+        let console = self.console.as_ref()?;
+        Some(format!("{console}/sign-in/{}", self.door.code(Instant::now())?))
     }
 
     /// What is installed now.

@@ -1,4 +1,4 @@
-//! The face for agents: every installed tool behind one MCP endpoint.
+//! The face for agents: every installed tool behind one MCP endpoint; and what their owner sees of it, the console.
 //!
 //! The modules form a ladder; each uses only those above it:
 //!
@@ -7,6 +7,7 @@
 //! | [`steward`] | what the program that runs a gateway does for it |
 //! | `mark` | whether files are still the ones they were |
 //! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
+//! | `door` | who may see the console |
 //! | `refusal` | what an agent is told of a call that came to nothing |
 //! | `watch` | what is counted, and told to a collector of traces |
 //! | `gateway` | everything that the faces share |
@@ -14,9 +15,10 @@
 //! | [`mcp`] | MCP, in both of its eras |
 //! | [`socket`], [`relay`] | the one host of a home, and what clients start that leads there |
 //! | [`token`] | who may do what over HTTP |
-//! | [`web`] | the gateway over HTTP |
+//! | [`web`] | the gateway over HTTP, and the console of its owner |
 
 mod call;
+mod door;
 mod gateway;
 mod mark;
 pub mod mcp;

@@ -9,11 +9,12 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::{Host, Tool, actions_of};
+use manifest::model::Trust;
 use policy::Policy;
 
 use crate::mark::Marks;
 use crate::offer::{Offer, offers};
-use crate::steward::{Package, Steward};
+use crate::steward::{Package, Standing, Steward};
 use crate::view::{List, View};
 
 /// How long what was approved of a server may be read.
@@ -36,6 +37,8 @@ pub(crate) struct Stock {
     /// Makes the calls, by the policy of that moment.
     pub(crate) host: Host,
     pub(crate) policy: Policy,
+    /// The home of Haft.
+    pub(crate) home: PathBuf,
     /// How often it was read anew before.
     pub(crate) number: u64,
     pub(crate) packages: Vec<Arc<Shelved>>,
@@ -54,6 +57,8 @@ pub(crate) struct Shelved {
     pub(crate) id: String,
     pub(crate) version: Option<String>,
     pub(crate) is_enabled: bool,
+    pub(crate) standing: Standing,
+    pub(crate) trust: Trust,
     pub(crate) tool: Result<Arc<Tool>, String>,
     files: Vec<PathBuf>,
     marks: Marks,
@@ -61,9 +66,9 @@ pub(crate) struct Shelved {
 
 impl Shelved {
     fn new(package: Package) -> Self {
-        let Package { id, version, is_enabled, tool, files } = package;
+        let Package { id, version, is_enabled, standing, trust, tool, files } = package;
         let marks = Marks::of(&files);
-        Self { id, version, is_enabled, tool: tool.map(Arc::new), files, marks }
+        Self { id, version, is_enabled, standing, trust, tool: tool.map(Arc::new), files, marks }
     }
 
     /// Whether its files are what they were when it was read.
@@ -146,7 +151,7 @@ impl Stock {
                 }
             }
         }
-        let policy = settings.policy.clone();
+        let (policy, home) = (settings.policy.clone(), settings.home.clone());
         let packages: Vec<_> =
             packages.into_iter().map(|one| Arc::new(Shelved::new(one))).collect();
         let state = &host.records().state;
@@ -164,6 +169,7 @@ impl Stock {
             files,
             marks,
             policy,
+            home,
             number,
             packages,
             offers,

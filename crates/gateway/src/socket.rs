@@ -59,6 +59,8 @@ pub enum Want {
     },
     /// That it ends, because another takes over.
     Retire,
+    /// An address that signs the owner in to the console.
+    SignIn,
 }
 
 /// What a host answers.
@@ -71,6 +73,8 @@ pub enum Told {
     Outdated,
     /// It is not so, and why.
     Refused(String),
+    /// What was asked for is there.
+    Address(String),
 }
 
 /// The right to be the host of a home, for as long as this lives.
@@ -255,6 +259,13 @@ async fn welcome(
             tell(&mut stream, &Told::Welcome).await?;
             stop.cancel();
             return Ok(());
+        }
+        Want::SignIn => {
+            let told = gateway.sign_in_link().map_or_else(
+                || Told::Refused("the host of this home has no console".to_owned()),
+                Told::Address,
+            );
+            return tell(&mut stream, &told).await;
         }
         Want::Speak { .. } if !is_same => {
             tell(&mut stream, &Told::Outdated).await?;

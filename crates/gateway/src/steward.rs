@@ -6,6 +6,9 @@ use std::path::PathBuf;
 
 use host::violation::Violation;
 use host::{Settings, Tool};
+use manifest::model::Trust;
+use serde_json::Value;
+use vault::Secret;
 
 /// What a gateway has done for it.
 pub trait Steward: fmt::Debug + Send + Sync + 'static {
@@ -20,6 +23,114 @@ pub trait Steward: fmt::Debug + Send + Sync + 'static {
 
     /// Does what the owner wants done about a tool that reached for what it was not given.
     fn violated(&self, tool: &Tool, violation: &Violation);
+
+    /// Does what the owner asks for in the console, by the same way as at a terminal; what came of it, as programs are told.
+    /// It takes its time.
+    fn deed(&self, deed: &Deed) -> Result<Value, Trouble>;
+}
+
+/// What the owner may ask for in the console.
+#[derive(Clone, Debug)]
+pub enum Deed {
+    /// Tools of the registries that are known.
+    Search {
+        /// What they should do.
+        words: String,
+    },
+    /// The card of a package: who made it, what it wants, what will run.
+    Card {
+        /// What was typed: an id, a path, an address.
+        what: String,
+    },
+    /// A package is installed, if its card is this one.
+    Install {
+        /// What was typed.
+        what: String,
+        /// The digest of the card that was accepted.
+        card: String,
+        /// What it asks for.
+        values: Vec<(String, Secret)>,
+    },
+    /// What is known of a package that is installed.
+    Status {
+        /// Its id.
+        id: String,
+    },
+    /// What is newer than a package, and what is different about it.
+    Newer {
+        /// Its id.
+        id: String,
+    },
+    /// A package is updated, if what is newer has this digest.
+    Update {
+        /// Its id.
+        id: String,
+        /// What stands for all files of the version that was shown.
+        digest: String,
+    },
+    /// The version before this one becomes active again.
+    Rollback {
+        /// Its id.
+        id: String,
+    },
+    /// A package may be called again.
+    Enable {
+        /// Its id.
+        id: String,
+    },
+    /// A package is kept from being called.
+    Disable {
+        /// Its id.
+        id: String,
+    },
+    /// A package goes.
+    Remove {
+        /// Its id.
+        id: String,
+    },
+    /// What a package was given becomes worthless, and it is kept from being called.
+    Revoke {
+        /// Its id.
+        id: String,
+    },
+    /// The same for everything.
+    RevokeAll,
+    /// The names of the secrets that are kept.
+    Secrets,
+    /// A secret is kept, in place of the one that may be there.
+    KeepSecret {
+        /// The package that is given it.
+        package: String,
+        /// Its name.
+        name: String,
+        /// What it is.
+        value: Secret,
+    },
+    /// A secret is forgotten.
+    ForgetSecret {
+        /// The package that was given it.
+        package: String,
+        /// Its name.
+        name: String,
+    },
+    /// The installed tools of a capability by their scores, with every term of them.
+    Rank {
+        /// What they can do.
+        capability: String,
+    },
+    /// How strong the walls are here, which runtimes there are, and what to mend.
+    Doctor,
+}
+
+/// Why something was not done.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Trouble {
+    /// What is wrong.
+    pub message: String,
+    /// What led to it.
+    pub causes: Vec<String>,
+    /// What would mend it.
+    pub hints: Vec<String>,
 }
 
 /// A package that is installed.
@@ -31,8 +142,25 @@ pub struct Package {
     pub version: Option<String>,
     /// Whether it is switched on.
     pub is_enabled: bool,
+    /// The same, and why it is not.
+    pub standing: Standing,
+    /// How far it is trusted.
+    pub trust: Trust,
     /// As it is called, or why it cannot be.
     pub tool: Result<Tool, String>,
     /// The files that it is made of: when one of them is another, it is no longer what was agreed to.
     pub files: Vec<PathBuf>,
+}
+
+/// How a package stands with its owner.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Standing {
+    /// It may be called.
+    Enabled,
+    /// It is switched off.
+    Disabled,
+    /// It was revoked: what it was given is worth nothing any more.
+    Revoked,
+    /// It was revoked, and nobody has confirmed that.
+    Unconfirmed,
 }

@@ -10,6 +10,7 @@
 //! | [`concept`] | what a field is about, whatever dialect writes it |
 //! | [`shape`] | what a document may look like, as data: checker, schema and documentation |
 //! | [`path`] | what a file in a package may be called |
+//! | [`inert`] | text from outside that is nothing but text in a page |
 //! | [`look`] | what a name looks like, and which names are taken for one another |
 //! | [`schema`] | the JSON Schemas inside documents, and the values they judge |
 //! | [`model`] | the one model |
@@ -23,6 +24,7 @@
 //! | [`folder`], [`skill`] | a manifest with the files around it, and those of a skill that can be called |
 //! | [`export`] | packages → tool definitions for other systems |
 //! | [`starter`] | new packages, ready to be written down |
+//! | [`words`] | what a package may do, in plain words |
 //!
 //! Nothing here touches the disk, the network, the clock or the environment.
 
@@ -38,6 +40,7 @@ pub mod finding;
 pub mod folder;
 pub mod image_name;
 pub mod index;
+pub mod inert;
 pub mod json;
 pub mod kill_switch;
 pub mod look;
@@ -50,3 +53,4 @@ pub mod shape;
 pub mod skill;
 pub mod smoke;
 pub mod starter;
+pub mod words;

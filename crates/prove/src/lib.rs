@@ -15,6 +15,7 @@
 //! | [`regression`], [`watch`](mod@watch) | whether a tool got worse, by a statistical test; what did, noted and written down |
 //! | [`mining`] | sequences of calls in which one result became the next input |
 //! | [`replace`] | other tools for the steps of a chain |
+//! | [`columns`] | calls over time, in columns of one length |
 //! | [`rank`] | how good a tool is, as one number that explains itself |
 //! | [`recording`] | requests and answers in a file, to test without a server |
 //!
@@ -23,6 +24,7 @@
 
 pub mod assertion;
 pub mod case;
+pub mod columns;
 pub mod compare;
 pub mod effort;
 pub mod fault;

@@ -81,7 +81,7 @@ impl Reach for Way {
                     return Err(io::Error::new(io::ErrorKind::NotFound, words));
                 }
                 // It ends, and a new one takes its place.
-                Ok((_, Told::Outdated)) => starting = None,
+                Ok((_, Told::Outdated | Told::Address(_))) => starting = None,
                 Err(error) if error.kind() == io::ErrorKind::PermissionDenied => return Err(error),
                 Err(_) => {}
             }

@@ -92,7 +92,9 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     runtime.block_on(async {
         let traces = super::registry::traces("haft-gateway", printer)?;
         let steward = Arc::new(Owner { home: home.clone(), printer });
-        let options = Options { key: key(home)?, console: None, traces: traces.clone() };
+        let listener = if args.background { None } else { Some(listen(args).await?) };
+        let console = listener.as_ref().and_then(console);
+        let options = Options { key: key(home)?, console, traces: traces.clone() };
         let gateway = Gateway::open(steward, host, options).await;
         let gateway = gateway.map_err(|words| Failure::new(Exit::Unavailable, words))?;
         let listening = seat.listen().map_err(|error| {
@@ -107,16 +109,9 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             stay,
             stop.clone(),
         ));
-        if !args.background {
-            let settings = over_http(args, home)?;
-            let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-                Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
-                    .cause(error)
-                    .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
-            })?;
-            let address = listener.local_addr().unwrap_or(args.listen);
-            let settings = Settings { listening: address, ..settings };
-            tell(address, args, &settings, json_wanted, printer)?;
+        if let Some((listener, address)) = listener {
+            let settings = Settings { listening: address, ..over_http(args, home)? };
+            tell(address, args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
             let stopped = stop.clone();
             web::serve(Arc::clone(&gateway), listener, settings, async move {
                 stopped.cancelled().await;
@@ -132,6 +127,22 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         drop(seat);
         Ok(Exit::Done)
     })
+}
+
+/// Listens where it was said, and where that is.
+async fn listen(args: &ServeArgs) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
+        Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
+            .cause(error)
+            .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
+    })?;
+    let address = listener.local_addr().unwrap_or(args.listen);
+    Ok((listener, address))
+}
+
+/// Where the console is: only for whoever is on this machine.
+fn console((_, address): &(TcpListener, SocketAddr)) -> Option<String> {
+    address.ip().is_loopback().then(|| format!("http://{address}"))
 }
 
 fn threads() -> usize {
@@ -180,14 +191,19 @@ fn tell(
     address: SocketAddr,
     args: &ServeArgs,
     settings: &Settings,
+    sign_in: Option<String>,
     json_wanted: bool,
     printer: Printer,
 ) -> Result<(), Failure> {
     let url = format!("http://{address}/mcp");
     if json_wanted {
-        return printer.json(&json!({ "mcp": url }));
+        return printer.json(&json!({ "mcp": url, "console": sign_in }));
     }
     printer.note(&format!("Serving the tools of this home at {url}"));
+    if let Some(sign_in) = sign_in {
+        printer.note(&format!("Your console, for the next ten minutes and once: {sign_in}"));
+        printer.note("`haft console` prints another such address");
+    }
     let has_tokens = settings.tokens.all().is_ok_and(|all| !all.is_empty());
     if !has_tokens && !args.without_token {
         printer.note("Agents show a token, and there is none yet: `haft token new NAME` makes one");

@@ -41,6 +41,9 @@ pub(crate) struct UpdateArgs {
     yes: bool,
     #[command(flatten)]
     offline: Offline,
+    /// Take a version only if it is the one that `--check --json` told with this digest
+    #[arg(long, value_name = "sha256:HEX", hide = true)]
+    expect: Option<String>,
 }
 
 /// A version that is newer than the one that is installed.
@@ -155,7 +158,8 @@ pub(crate) fn run(
                 (true, true) => Agreement::Beforehand,
                 (true, false) => Agreement::Asked,
             };
-            match take(&newer, &installing(agreed), &at) {
+            let taken = check_expected(&newer, args.expect.as_deref());
+            match taken.and_then(|()| take(&newer, &installing(agreed), &at)) {
                 Ok(_) => row["state"] = "updated".into(),
                 Err(failure) => {
                     row["state"] = "failed".into();
@@ -230,6 +234,22 @@ fn finish(
             Err(Failure::new(exit, message).details(told))
         }
     }
+}
+
+/// Refuses another version than the one that was looked at.
+fn check_expected(newer: &Newer, expected: Option<&str>) -> Result<(), Failure> {
+    match expected {
+        Some(expected) if expected != digest(newer) => {
+            let message = "what is newer is not what was shown";
+            Err(Failure::new(Exit::Denied, message).cause(format!("now it is {}", digest(newer))))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What stands for all files of what is newer.
+fn digest(newer: &Newer) -> String {
+    format!("sha256:{}", newer.fetched.parcel.digest())
 }
 
 /// The packages that are meant.
@@ -345,6 +365,7 @@ fn row(newer: &Newer, surface: &[String]) -> Value {
         "id": newer.pinned.id,
         "version": newer.pinned.version,
         "newer": newer.piece().package.semver(),
+        "digest": digest(newer),
         "asks": newer.asks(),
         "changes": newer.changes,
         "files": newer.files(),

@@ -1,5 +1,6 @@
 //! The gateway over HTTP: every route on one page, by who uses it.
 
+pub(crate) mod console;
 mod guard;
 mod plain;
 mod resolver;
@@ -18,6 +19,7 @@ use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{any, get, post};
 
+use self::console::Console;
 use self::guard::Guard;
 pub use self::serve::serve;
 use crate::gateway::Gateway;
@@ -50,6 +52,8 @@ pub(crate) struct Web {
     gateway: Arc<Gateway>,
     sessions: Sessions,
     guard: Guard,
+    /// There where the gateway says so: on this machine alone.
+    console: Option<Arc<Console>>,
     settings: Settings,
 }
 
@@ -68,12 +72,15 @@ pub(crate) struct Shown {
 impl Web {
     fn new(gateway: Arc<Gateway>, settings: Settings) -> Self {
         let guard = Guard::new(settings.listening, &settings.hosts);
-        Self { gateway, sessions: Sessions::default(), guard, settings }
+        let is_here = settings.listening.ip().is_loopback() && gateway.console.is_some();
+        let console = is_here.then(|| Console::new(Arc::clone(&gateway)));
+        Self { gateway, sessions: Sessions::default(), guard, console, settings }
     }
 
     /// Ends all conversations.
     fn close(&self) {
         self.sessions.end_all();
+        self.console.iter().for_each(|console| console.close());
     }
 
     /// Who asks, by the token that is shown.
@@ -113,7 +120,11 @@ fn router(web: Arc<Web>) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(|| async { "ok\n" }))
         .route("/version", get(|| async { concat!(env!("CARGO_PKG_VERSION"), "\n") }));
-    let guarded = agents.merge(open).layer(from_fn_with_state(Arc::clone(&web), only_ours));
+    let mut all = agents.merge(open);
+    if let Some(console) = &web.console {
+        all = all.merge(console::routes(console));
+    }
+    let guarded = all.layer(from_fn_with_state(Arc::clone(&web), only_ours));
     guarded.with_state(web)
 }
 

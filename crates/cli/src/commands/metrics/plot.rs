@@ -2,9 +2,9 @@
 
 use ledger::Time;
 use ledger::state::metrics::Span;
+use prove::columns::Columns;
 
 use super::Known;
-use super::columns::Columns;
 use super::told::{milliseconds, time};
 use crate::printer::line;
 use crate::xml::escaped;

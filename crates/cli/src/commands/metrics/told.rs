@@ -7,9 +7,10 @@ use ledger::Time;
 use ledger::state::metrics::{Metrics, Series, Span, is_of_tool};
 use ledger::state::regressions::Regression;
 use ledger::state::tested::Tested;
+use prove::columns::Columns;
 use serde_json::{Map, Value, json};
 
-use super::columns::{Columns, sparkline};
+use super::columns::sparkline;
 use super::{Known, joined};
 use crate::commands::installed::table;
 use crate::printer::line;

@@ -1,0 +1,189 @@
+//! What waits for the owner, and their answer.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::{Path, State};
+use axum::response::Response;
+use host::records::now;
+use ledger::StateError;
+use ledger::state::approvals::{Answer, Ticket};
+use ledger::state::rules::{Lasts, Remembered, Rule};
+use policy::Pattern;
+use policy::policy::Presence;
+
+use super::frame::{Frame, Part, done, page, see};
+use super::moment::{Moment, count};
+use super::question::{Question, exactly, package_of};
+use super::visit::{Posted, Visit};
+use super::Console;
+use crate::door::Note;
+
+/// Who a rule is from.
+const BY: &str = "console";
+
+/// What is not asked about again.
+#[derive(Debug)]
+struct Known {
+    id: i64,
+    package: String,
+    action: String,
+    about: String,
+    since: Moment,
+}
+
+#[derive(Template)]
+#[template(path = "approvals.html")]
+struct ApprovalsPage {
+    frame: Frame,
+    heading: String,
+    questions: Vec<Question>,
+    known: Vec<Known>,
+    back: &'static str,
+}
+
+/// What waits, in a heading.
+pub(super) fn heading(waiting: usize) -> String {
+    match waiting {
+        0 => "Nothing waits for you".to_owned(),
+        1 => "One call waits for you".to_owned(),
+        many => format!("{} wait for you", count(many, "call")),
+    }
+}
+
+pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
+    let stock = console.gateway.stock().await;
+    let now = now();
+    let questions: Vec<_> =
+        console.waiting().await.iter().map(|ticket| Question::new(ticket, &stock, now)).collect();
+    let known = stock.host.records().state.remembered(None).await.unwrap_or_default();
+    let known = known.into_iter().map(|one| of_rule(one, now)).collect();
+    let frame = Frame::new(&console, &visit, Part::Approvals, heading(questions.len())).await;
+    page(&ApprovalsPage { heading: heading(questions.len()), frame, questions, known, back: "/approvals" })
+}
+
+fn of_rule(one: Remembered, now: ledger::Time) -> Known {
+    let Remembered { id, rule, created } = one;
+    let about = match (rule.arguments.strip_prefix('='), rule.arguments.as_str()) {
+        (Some(exact), _) => format!("with exactly {exact}"),
+        (None, "{}") => "whatever its arguments".to_owned(),
+        (None, pattern) => format!("where its arguments fit {pattern}"),
+    };
+    let lasts = match rule.lasts {
+        Lasts::Session(_) => ", while that client is connected",
+        Lasts::First(_) => ", after its first call",
+        Lasts::Once | Lasts::Always => "",
+    };
+    Known { id, package: rule.package, action: rule.action, about: about + lasts, since: Moment::new(created, now) }
+}
+
+/// What the owner says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    Once,
+    Session,
+    Always,
+    Deny,
+    Forget,
+}
+
+impl Said {
+    fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "once" => Self::Once,
+            "session" => Self::Session,
+            "always" => Self::Always,
+            "deny" => Self::Deny,
+            "forget" => Self::Forget,
+            _ => return None,
+        })
+    }
+}
+
+/// Answers a question, exactly as `haft approve` does; or forgets an answer that was remembered.
+pub(super) async fn answer(
+    State(console): State<Arc<Console>>,
+    Path(name): Path<String>,
+    posted: Posted,
+) -> Response {
+    let said = posted.fields.get("answer").and_then(Said::parse);
+    let note = match said {
+        None => Note { is_done: false, words: "That is no answer.".to_owned(), more: Vec::new() },
+        Some(Said::Forget) => forget(&console, &name).await,
+        Some(said) => match console.waiting().await.into_iter().find(|one| one.id.to_string() == name) {
+            Some(ticket) => put(&console, &ticket, said).await,
+            None => late(),
+        },
+    };
+    console.gateway.door.note(&posted.visit.session, note);
+    see(if posted.fields.get("back") == Some("/") { "/" } else { "/approvals" })
+}
+
+fn late() -> Note {
+    let words = "It was answered meanwhile, or ran out.".to_owned();
+    Note { is_done: false, words, more: Vec::new() }
+}
+
+async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
+    let stock = console.gateway.stock().await;
+    let presence = stock.policy.approval.owner_presence;
+    if said != Said::Deny && presence != Presence::Any {
+        let words = "Your policy wants more than this page for a yes.".to_owned();
+        let more = vec![format!("At your terminal: haft approve allow {}", ticket.id)];
+        return Note { is_done: false, words, more };
+    }
+    let lasts = match said {
+        Said::Once | Said::Deny | Said::Forget => None,
+        Said::Session => Some((Lasts::Session(ticket.shown.session.clone()), Some(Pattern::any()))),
+        Said::Always => Some((Lasts::Always, exactly(ticket))),
+    };
+    let lasts = match lasts {
+        Some((Lasts::Session(session), _)) if session.is_empty() => return unfit(),
+        Some((_, None)) => return unfit(),
+        Some((lasts, Some(pattern))) => Some((lasts, pattern)),
+        None => None,
+    };
+    let answer = if said == Said::Deny { Answer::Refused } else { Answer::Approved };
+    let state = &stock.host.records().state;
+    match state.answer(&ticket.id, answer, now()).await {
+        Ok(true) => {}
+        Ok(false) => return late(),
+        Err(error) => return unwritten(&error),
+    }
+    let (action, package) = (&ticket.asked.action, package_of(ticket));
+    if said == Said::Deny {
+        return done(format!("{action} of {package} is not called."));
+    }
+    let Some((lasts, pattern)) = lasts else {
+        return done(format!("{action} of {package} may be called this once."));
+    };
+    let words = match lasts {
+        Lasts::Session(_) => format!("{action} of {package} may be called, and is not asked about while that client is connected."),
+        _ => format!("{action} of {package} may be called, and is not asked about again with exactly these arguments."),
+    };
+    let rule = Rule { package, action: action.clone(), arguments: pattern.to_string(), lasts, by: BY.to_owned() };
+    match state.remember(&rule, now()).await {
+        Ok(_) => done(words),
+        Err(error) => unwritten(&error),
+    }
+}
+
+async fn forget(console: &Console, number: &str) -> Note {
+    let stock = console.gateway.stock().await;
+    let Ok(id) = number.parse::<i64>() else { return late() };
+    match stock.host.records().state.forget_rule(id).await {
+        Ok(true) => done("It is asked again from now on."),
+        Ok(false) => late(),
+        Err(error) => unwritten(&error),
+    }
+}
+
+fn unfit() -> Note {
+    let words = "This call cannot be remembered so; nothing was answered.".to_owned();
+    Note { is_done: false, words, more: Vec::new() }
+}
+
+fn unwritten(error: &StateError) -> Note {
+    let words = "The answer could not be written down.".to_owned();
+    Note { is_done: false, words, more: vec![host::records::whole(error)] }
+}

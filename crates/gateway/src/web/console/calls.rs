@@ -1,0 +1,171 @@
+//! The audit timeline, with filters, and whether the chain of hashes is whole.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use host::records::now;
+use ledger::audit::{Filter, Place, verify};
+
+use super::frame::{Frame, Part, page};
+use super::link::part;
+use super::moment::grouped;
+use super::timeline::{Entry, Timeline, Wanted};
+use super::visit::Visit;
+use super::Console;
+
+/// How many are shown at a time.
+const SHOWN: usize = 50;
+
+/// How many findings are shown.
+const MOST_FINDINGS: usize = 50;
+
+/// How far back one may look.
+const SINCE: [(&str, &str, Option<Duration>); 4] = [
+    ("", "any time", None),
+    ("1h", "the last hour", Some(Duration::from_hours(1))),
+    ("24h", "the last day", Some(Duration::from_hours(24))),
+    ("7d", "the last week", Some(Duration::from_hours(24 * 7))),
+];
+
+/// What a call may have come to.
+const OUTCOMES: [(&str, &str); 11] = [
+    ("", "anything"),
+    ("trouble", "refused or gone wrong"),
+    ("ok", "ok"),
+    ("denied", "refused"),
+    ("needs_approval", "waits for you"),
+    ("tool_failed", "failed"),
+    ("timed_out", "took too long"),
+    ("bad_input", "wrong input"),
+    ("bad_output", "wrong answer"),
+    ("unavailable", "unavailable"),
+    ("cancelled", "called off"),
+];
+
+/// Where calls come from.
+const SURFACES: [&str; 5] = ["", "mcp", "http", "terminal", "test"];
+
+/// A choice of a list.
+#[derive(Debug)]
+struct Choice {
+    value: String,
+    words: String,
+    is_chosen: bool,
+}
+
+/// What came of looking at the chain of hashes.
+#[derive(Debug)]
+struct Verified {
+    is_sound: bool,
+    words: String,
+    findings: Vec<String>,
+}
+
+#[derive(Template)]
+#[template(path = "calls.html")]
+struct CallsPage {
+    frame: Frame,
+    entries: Vec<Entry>,
+    packages: Vec<Choice>,
+    outcomes: Vec<Choice>,
+    surfaces: Vec<Choice>,
+    sinces: Vec<Choice>,
+    action: String,
+    trace: String,
+    is_filtered: bool,
+    /// The newest page is kept fresh, an older one is not.
+    is_first: bool,
+    next: Option<String>,
+    unreadable: u64,
+    trouble: Option<String>,
+    verified: Option<Verified>,
+    verify: String,
+}
+
+pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
+    let (stock, now) = (console.gateway.stock().await, now());
+    let text = |name: &str| visit.query.text(name).unwrap_or_default().to_owned();
+    let [package, action, outcome, surface, since, trace] =
+        ["package", "action", "outcome", "surface", "since", "trace"].map(text);
+    let some = |text: &String| Some(text.clone()).filter(|text| !text.is_empty());
+    let ago = SINCE.iter().find(|(value, ..)| *value == since).and_then(|(.., ago)| *ago);
+    let wanted = Wanted {
+        filter: Filter {
+            package: some(&package),
+            action: some(&action),
+            trace: some(&trace),
+            outcome: some(&outcome).filter(|outcome| outcome != "trouble"),
+            since: ago.map(|ago| now.minus(ago)),
+        },
+        surface: some(&surface),
+        is_trouble: outcome == "trouble",
+    };
+    let before = visit.query.get("before").and_then(Place::parse);
+    let log = console.log().await;
+    let read = tokio::task::spawn_blocking({
+        let log = log.clone();
+        move || Timeline::read(&log, &wanted, before, SHOWN)
+    });
+    let (timeline, trouble) = match read.await {
+        Ok(Ok(timeline)) => (timeline, None),
+        Ok(Err(error)) => (Timeline::default(), Some(host::records::whole(&error))),
+        Err(error) => (Timeline::default(), Some(error.to_string())),
+    };
+    let fields = [("package", &package), ("action", &action), ("outcome", &outcome), ("surface", &surface), ("since", &since), ("trace", &trace)];
+    let query: String =
+        fields.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{name}={}&", part(value))).collect();
+    let verified = match visit.query.get("verify") {
+        Some(_) if !visit.is_live => tokio::task::spawn_blocking(move || verified(&log)).await.ok(),
+        _ => None,
+    };
+    let choices = |all: Vec<(String, String)>, chosen: &str| {
+        all.into_iter().map(|(value, words)| Choice { is_chosen: value == chosen, value, words }).collect::<Vec<_>>()
+    };
+    let named = |value: &str, words: &str| (value.to_owned(), words.to_owned());
+    let mut ids: Vec<_> = stock.packages.iter().map(|one| named(&one.id, &one.id)).collect();
+    if !package.is_empty() && !ids.iter().any(|(id, _)| *id == package) {
+        ids.push(named(&package, &package));
+    }
+    ids.insert(0, named("", "every tool"));
+    page(&CallsPage {
+        frame: Frame::new(&console, &visit, Part::Calls, "Calls").await,
+        entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
+        packages: choices(ids, &package),
+        outcomes: choices(OUTCOMES.iter().map(|(value, words)| named(value, words)).collect(), &outcome),
+        surfaces: choices(
+            SURFACES.iter().map(|value| named(value, if value.is_empty() { "anywhere" } else { value })).collect(),
+            &surface,
+        ),
+        sinces: choices(SINCE.iter().map(|(value, words, _)| named(value, words)).collect(), &since),
+        is_filtered: !query.is_empty(),
+        is_first: before.is_none(),
+        next: timeline.next.map(|place| format!("/calls?{query}before={place}")),
+        unreadable: timeline.unreadable,
+        trouble,
+        verified,
+        verify: format!("/calls?{query}verify=1"),
+        action,
+        trace,
+    })
+}
+
+fn verified(log: &std::path::Path) -> Verified {
+    let report = match verify(log) {
+        Ok(report) => report,
+        Err(error) => {
+            let words = format!("The log could not be read: {}", host::records::whole(&error));
+            return Verified { is_sound: false, words, findings: Vec::new() };
+        }
+    };
+    let records = grouped(report.lines);
+    let words = if report.is_sound() {
+        format!("{records} records, unbroken: none was changed, moved, added or taken away.")
+    } else {
+        format!("{records} records, not as they were written.")
+    };
+    let findings = report.findings.iter().take(MOST_FINDINGS).map(ToString::to_string).collect();
+    Verified { is_sound: report.is_sound(), words, findings }
+}

@@ -1,0 +1,94 @@
+//! How strong the walls are here, which runtimes there are, and what to mend.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use serde_json::Value;
+
+use super::Console;
+use super::frame::{Frame, Part, page, sentence};
+use super::visit::Visit;
+use crate::steward::Deed;
+
+/// A part of the walls, or a runtime.
+#[derive(Debug)]
+struct Row {
+    name: String,
+    is_there: bool,
+    words: String,
+}
+
+#[derive(Template)]
+#[template(path = "machine.html")]
+struct MachinePage {
+    frame: Frame,
+    level: String,
+    meaning: &'static str,
+    required: String,
+    is_enough: bool,
+    walls: Vec<Row>,
+    remedies: Vec<String>,
+    runtimes: Vec<Row>,
+    home: String,
+    is_private: bool,
+    faults: Vec<String>,
+    trouble: Option<String>,
+    version: &'static str,
+}
+
+pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
+    let (told, trouble) = match console.deed(Deed::Doctor).await {
+        Ok(told) => (told, None),
+        Err(trouble) => (Value::Null, Some(sentence(&trouble.message))),
+    };
+    let stock = console.gateway.stock().await;
+    let sandbox = &told["sandbox"];
+    let level = sandbox["level"].as_str().map_or_else(|| stock.host.level().to_string(), str::to_owned);
+    let required = stock.policy.sandbox.level.to_string();
+    let texts = |value: &Value| {
+        let all = value.as_array().into_iter().flatten();
+        all.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
+    };
+    let wall = |(name, found): (&String, &Value)| Row {
+        name: name.replace('_', " "),
+        is_there: found["works"] == true,
+        words: found["kind"].as_str().or(found["cause"].as_str()).unwrap_or_default().to_owned(),
+    };
+    let runtime = |(name, found): (&String, &Value)| {
+        let text = |key: &str| found[key].as_str().unwrap_or_default();
+        let inside = if found["inside"] == false { "; it does not start inside the walls" } else { "" };
+        let words = if found.is_null() { "not here".to_owned() } else { format!("{} at {}{inside}", text("version"), text("path")) };
+        Row { name: name.clone(), is_there: !found.is_null(), words }
+    };
+    let rows = |value: &Value, row: &dyn Fn((&String, &Value)) -> Row| {
+        value.as_object().into_iter().flatten().map(row).collect::<Vec<_>>()
+    };
+    let home = &told["home"];
+    page(&MachinePage {
+        frame: Frame::new(&console, &visit, Part::Machine, "Machine").await,
+        meaning: meaning(&level),
+        is_enough: level >= required,
+        level,
+        required,
+        walls: rows(&sandbox["primitives"], &wall),
+        remedies: texts(&sandbox["remedies"]),
+        runtimes: rows(&told["runtimes"], &runtime),
+        home: stock.home.display().to_string(),
+        is_private: home["private"] != false,
+        faults: texts(&home["faults"]),
+        trouble,
+        version: env!("CARGO_PKG_VERSION"),
+    })
+}
+
+/// What a level means, in plain words.
+fn meaning(level: &str) -> &'static str {
+    match level {
+        "L3" => "Tools see only what you granted: other files, processes and hosts are not there for them. Memory, time and processes are counted by the kernel.",
+        "L2" => "Tools see only what you granted: other files, processes and hosts are not there for them. Memory and time are watched by us, since the kernel does not count them here.",
+        "L1" => "Files and system calls are held; tools see which other processes there are.",
+        _ => "There are no walls here: a tool could do whatever you can.",
+    }
+}

@@ -1,0 +1,212 @@
+//! The policy: every rule with what it means, what it says here, and what it decided lately.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use host::records::now;
+use ledger::audit::Filter;
+
+use super::Console;
+use super::frame::{Frame, Part, page};
+use super::timeline::{Entry, Timeline, Wanted};
+use super::visit::Visit;
+
+/// How many refusals are looked at.
+const LOOKED_AT: usize = 100;
+
+/// How many are shown with a part of the policy.
+const SHOWN: usize = 3;
+
+/// A part of the policy: `[trust]`.
+#[derive(Debug, Default)]
+struct Section {
+    name: String,
+    rules: Vec<Rule>,
+    /// What it decided lately.
+    decided: Vec<Entry>,
+}
+
+/// One rule.
+#[derive(Debug, Default)]
+struct Rule {
+    name: String,
+    /// What it means, in the words of the defaults.
+    about: String,
+    /// What counts.
+    value: String,
+    /// What counts where nobody says otherwise.
+    default: String,
+    is_owners: bool,
+}
+
+#[derive(Template)]
+#[template(path = "policy.html")]
+struct PolicyPage {
+    frame: Frame,
+    path: String,
+    sections: Vec<Section>,
+    /// What the owner says of single packages and profiles.
+    more: Vec<(String, String)>,
+    has_file: bool,
+    trouble: Option<String>,
+}
+
+pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
+    let (stock, now) = (console.gateway.stock().await, now());
+    let path = stock.home.join("policy.toml");
+    let text = std::fs::read_to_string(&path).ok();
+    let (own, trouble) = match text.as_deref().unwrap_or_default().parse::<toml::Table>() {
+        Ok(own) => (own, None),
+        Err(error) => (toml::Table::new(), Some(error.message().to_owned())),
+    };
+    let log = console.log().await;
+    let wanted = Wanted { filter: Filter { outcome: Some("denied".to_owned()), ..Filter::default() }, ..Wanted::default() };
+    let read = tokio::task::spawn_blocking(move || Timeline::read(&log, &wanted, None, LOOKED_AT).unwrap_or_default());
+    let refused = read.await.unwrap_or_default();
+    let mut sections = sections(policy::DEFAULTS, &own);
+    for record in &refused.records {
+        let about = section_of(record.reason.as_deref().unwrap_or_default(), !record.blocked.is_empty());
+        if let Some(section) = sections.iter_mut().find(|one| one.name == about && one.decided.len() < SHOWN) {
+            section.decided.push(Entry::new(record, now));
+        }
+    }
+    let known: Vec<_> = sections.iter().map(|one| one.name.clone()).collect();
+    let more = own.iter().filter(|(name, _)| !known.contains(name));
+    let more = more.flat_map(|(name, value)| match value {
+        toml::Value::Table(all) => all.iter().map(|(key, value)| (format!("{name}.{key}"), written(value))).collect(),
+        value => vec![(name.clone(), written(value))],
+    });
+    page(&PolicyPage {
+        frame: Frame::new(&console, &visit, Part::Policy, "Policy").await,
+        path: path.display().to_string(),
+        more: more.collect(),
+        sections,
+        has_file: text.is_some(),
+        trouble,
+    })
+}
+
+/// Reads the defaults, whose comments explain every rule, beside what the owner says.
+fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
+    let mut sections: Vec<Section> = Vec::new();
+    let mut about = String::new();
+    for line in defaults.lines() {
+        let line = line.trim();
+        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            sections.push(Section { name: name.to_owned(), ..Section::default() });
+            about.clear();
+            continue;
+        }
+        let Some(section) = sections.last_mut() else { continue };
+        let is_example = line.starts_with("# ") && assigned(&line[2..]).is_some();
+        let text = if is_example { &line[2..] } else { line };
+        if let Some((name, value, beside)) = assigned(text).filter(|_| is_example || !line.starts_with('#')) {
+            let owners = own.get(&section.name).and_then(|table| table.get(name)).map(written);
+            let default = if is_example { "not set".to_owned() } else { value.to_owned() };
+            let said = if beside.is_empty() { about.clone() } else { beside.to_owned() };
+            section.rules.push(Rule {
+                name: name.to_owned(),
+                about: said,
+                value: owners.clone().unwrap_or_else(|| default.clone()),
+                is_owners: owners.is_some_and(|value| value != default),
+                default,
+            });
+        } else if let Some(comment) = line.strip_prefix('#') {
+            // A comment after a rule is about the next one.
+            if section.rules.last().is_some_and(|rule| rule.about == about) {
+                about.clear();
+            }
+            about = format!("{about} {}", comment.trim()).trim().to_owned();
+        } else if line.is_empty() {
+            about.clear();
+        }
+    }
+    sections
+}
+
+/// A value, as it stands in the file.
+fn written(value: &toml::Value) -> String {
+    use toml::Value;
+    let all = |parts: Vec<String>| parts.join(", ");
+    match value {
+        Value::String(text) => serde_json::Value::from(text.as_str()).to_string(),
+        Value::Integer(number) => number.to_string(),
+        Value::Float(number) => number.to_string(),
+        Value::Boolean(is_so) => is_so.to_string(),
+        Value::Datetime(moment) => moment.to_string(),
+        Value::Array(values) => format!("[{}]", all(values.iter().map(written).collect())),
+        Value::Table(table) => {
+            all(table.iter().map(|(key, value)| format!("{key} = {}", written(value))).collect())
+        }
+    }
+}
+
+/// A rule: its name, its value, and what stands beside it.
+fn assigned(line: &str) -> Option<(&str, &str, &str)> {
+    let (name, rest) = line.split_once(" = ")?;
+    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let (value, beside) = match rest.split_once(" #") {
+        Some((value, beside)) => (value.trim(), beside.trim()),
+        None => (rest.trim(), ""),
+    };
+    is_name.then_some((name, value, beside))
+}
+
+/// The part of the policy that a refusal comes from, as far as its words tell.
+fn section_of(reason: &str, is_blocked: bool) -> &'static str {
+    match reason {
+        _ if reason.contains("trust") => "trust",
+        _ if reason.contains("owner said no") || reason.contains("approv") || reason.contains("your policy refuses the action") => {
+            "approval"
+        }
+        _ if reason.contains("changes what programs execute") => "environment",
+        _ if reason.contains("walls") || reason.contains("sandbox") => "sandbox",
+        _ if is_blocked || reason.contains("host") || reason.contains("network") => "network",
+        _ => "",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_rule_of_the_defaults_is_explained() {
+        let own: toml::Table = "[trust]\nallow = [\"local\"]\n[approval]\nwrite = \"allow\"\n".parse().unwrap();
+        let sections = sections(policy::DEFAULTS, &own);
+        let names: Vec<_> = sections.iter().map(|one| one.name.as_str()).collect();
+        assert!(names.starts_with(&["trust", "network", "folders", "approval", "sandbox"]), "{names:?}");
+        for section in &sections {
+            assert!(!section.rules.is_empty(), "{}", section.name);
+            for rule in &section.rules {
+                assert!(!rule.about.is_empty(), "{}.{}", section.name, rule.name);
+                assert!(!rule.value.is_empty(), "{}.{}", section.name, rule.name);
+            }
+        }
+        let find = |section: &str, name: &str| {
+            let section = sections.iter().find(|one| one.name == section).unwrap();
+            section.rules.iter().find(|one| one.name == name).unwrap()
+        };
+        assert!(find("trust", "allow").is_owners && find("trust", "allow").value == "[\"local\"]");
+        assert!(!find("approval", "write").is_owners, "what is said as it is anyway is no difference");
+        assert_eq!(find("approval", "owner_presence").default, "\"any\"");
+        assert!(find("approval", "owner_presence").about.starts_with("What granting, approving"));
+        assert_eq!(find("rank", "max_latency").value, "not set");
+        assert_eq!(find("rank", "max_latency").about, "on the average");
+    }
+
+    #[test]
+    fn a_refusal_is_told_with_the_rule_that_it_comes_from() {
+        for (reason, section) in [
+            ("trust_level not allowed by policy: community", "trust"),
+            ("the owner said no", "approval"),
+            ("`LD_PRELOAD` changes what programs execute, and your policy does not let it be passed on", "environment"),
+            ("capability disabled", ""),
+        ] {
+            assert_eq!(section_of(reason, false), section, "{reason}");
+        }
+        assert_eq!(section_of("", true), "network");
+    }
+}

@@ -1,0 +1,164 @@
+//! The first page: does anything need its owner, what is happening, what is here.
+
+use std::sync::Arc;
+
+use askama::Template;
+use axum::extract::State;
+use axum::response::Response;
+use host::records::now;
+use ledger::Time;
+use ledger::audit::{Filter, Kind};
+
+use super::frame::{Frame, Part, page};
+use super::moment::{count, grouped};
+use super::plot::spark;
+use super::question::Question;
+use super::timeline::{Entry, Timeline, Tone, Wanted, tone};
+use super::tools::{Row, name, rows};
+use super::visit::Visit;
+use super::{Console, approvals, link};
+use crate::shelf::Stock;
+use crate::steward::Standing;
+
+/// How many calls are shown.
+const SHOWN: usize = 10;
+
+/// How many calls of today are counted; of more it is only told that there are.
+const COUNTED: usize = 2_000;
+
+/// Something that is worth a look.
+#[derive(Debug)]
+struct Look {
+    package: String,
+    name: String,
+    address: String,
+    chip: &'static str,
+    tone: Tone,
+    words: String,
+    /// A small drawing that is made of numbers alone.
+    spark: Option<String>,
+}
+
+#[derive(Template)]
+#[template(path = "today.html")]
+struct TodayPage {
+    frame: Frame,
+    heading: String,
+    /// What today was like, in a line.
+    line: String,
+    questions: Vec<Question>,
+    entries: Vec<Entry>,
+    looks: Vec<Look>,
+    rows: Vec<Row>,
+    /// Whether nothing was ever called.
+    is_new: bool,
+    mcp: String,
+    back: &'static str,
+}
+
+pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
+    let (stock, now) = (console.gateway.stock().await, now());
+    let questions: Vec<_> =
+        console.waiting().await.iter().map(|ticket| Question::new(ticket, &stock, now)).collect();
+    let looks = looks(&stock, now).await;
+    let (log, counted) = (console.log().await, console.log().await);
+    let read = tokio::task::spawn_blocking(move || {
+        Timeline::read(&log, &Wanted::default(), None, SHOWN).unwrap_or_default()
+    });
+    let timeline = read.await.unwrap_or_default();
+    let today = tokio::task::spawn_blocking(move || today(&counted, now)).await.unwrap_or_default();
+    let heading = match (questions.len(), looks.len()) {
+        (0, 0) => "Nothing needs you".to_owned(),
+        (0, many) => format!("Nothing waits for you; {} worth a look", count(many, "thing")),
+        (waiting, _) => approvals::heading(waiting),
+    };
+    let title = if questions.is_empty() { "Today".to_owned() } else { heading.clone() };
+    let line = format!("{} installed · {}", count(stock.packages.len(), "tool"), today.words());
+    page(&TodayPage {
+        frame: Frame::new(&console, &visit, Part::Today, title).await,
+        heading,
+        line,
+        questions,
+        is_new: timeline.records.iter().all(ledger::audit::Record::is_change),
+        entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
+        looks,
+        rows: rows(&stock).await,
+        mcp: format!("{}/mcp", console.gateway.console.as_deref().unwrap_or_default()),
+        back: "/",
+    })
+}
+
+/// What today was like.
+#[derive(Debug, Default)]
+struct Today {
+    calls: usize,
+    refused: usize,
+    failed: usize,
+    is_more: bool,
+}
+
+impl Today {
+    fn words(&self) -> String {
+        let more = if self.is_more { "more than " } else { "" };
+        let mut words = format!("{more}{} today", count(self.calls, "call"));
+        for (number, what) in [(self.refused, "refused"), (self.failed, "failed")] {
+            if number > 0 {
+                words += &format!(" · {} {what}", grouped(number as u64));
+            }
+        }
+        words
+    }
+}
+
+/// Counts the calls since midnight, which is that of UTC.
+fn today(log: &std::path::Path, now: Time) -> Today {
+    let midnight = Time::from_unix_millis(now.unix_millis() / 86_400_000 * 86_400_000);
+    let wanted = Wanted { filter: Filter { since: Some(midnight), ..Filter::default() }, ..Wanted::default() };
+    let read = Timeline::read(log, &wanted, None, COUNTED).unwrap_or_default();
+    let mut today = Today { is_more: read.next.is_some(), ..Today::default() };
+    for one in read.records.iter().filter(|one| !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End)) {
+        today.calls += 1;
+        match (one.decision.as_deref(), tone(one)) {
+            (Some("denied"), _) => today.refused += 1,
+            (_, Tone::Stop) => today.failed += 1,
+            _ => {}
+        }
+    }
+    today
+}
+
+/// What is worth a look: what got worse, what cannot be called, what was revoked and is not confirmed.
+async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
+    let state = &stock.host.records().state;
+    let mut looks = Vec::new();
+    for package in &stock.packages {
+        let (chip, tone, words) = match (package.standing, &package.tool) {
+            (Standing::Unconfirmed, _) => (
+                "revoked, not confirmed",
+                Tone::Stop,
+                "It is switched off. Nobody has confirmed that what it was given is worth nothing.".to_owned(),
+            ),
+            (Standing::Enabled, Err(why)) => ("cannot be called", Tone::Stop, why.clone()),
+            _ => continue,
+        };
+        let (name, address) = (name(package), link::tool(&package.id));
+        looks.push(Look { package: package.id.clone(), name, address, chip, tone, words, spark: None });
+    }
+    for found in state.regressions(None).await.unwrap_or_default() {
+        let Some(package) = stock.package(&found.series.package) else { continue };
+        if found.over.is_some() || package.version.as_deref() != Some(found.series.version.as_str()) {
+            continue;
+        }
+        let spans = state.over_time(&package.id, None).await.unwrap_or_default();
+        looks.push(Look {
+            package: package.id.clone(),
+            name: name(package),
+            address: link::tool(&package.id),
+            chip: "got worse",
+            tone: Tone::Warn,
+            words: format!("{} is {}.", found.series.action, prove::watch::words(&found)),
+            spark: spark(&spans, now),
+        });
+    }
+    looks
+}
