@@ -1,7 +1,7 @@
 //! What a gateway has done for it: the packages of the home are found, and what the policy wants done is done.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use gateway::steward::{Deed, Package, Standing, Steward, Trouble};
@@ -49,7 +49,9 @@ impl Steward for Owner {
 
     fn deed(&self, deed: &Deed) -> Result<Value, Trouble> {
         let (words, typed) = typed(deed);
-        self.run(&words, &typed)
+        // What an agent names is no file of the folder that somebody happens to be in.
+        let folder = matches!(deed, Deed::Bring { .. }).then_some(Path::new("/"));
+        self.run(&words, &typed, folder)
     }
 }
 
@@ -76,7 +78,12 @@ impl Owner {
     }
 
     /// Runs a verb in a process of its own, as at a terminal where nobody can be asked; what it tells programs.
-    fn run(&self, words: &[String], typed: &str) -> Result<Value, Trouble> {
+    fn run(
+        &self,
+        words: &[String],
+        typed: &str,
+        folder: Option<&Path>,
+    ) -> Result<Value, Trouble> {
         let broken = |doing: &str, error: std::io::Error| Trouble {
             message: format!("failed to {doing} `haft {}`", words.first().map_or("", String::as_str)),
             causes: vec![error.to_string()],
@@ -86,6 +93,9 @@ impl Owner {
         let mut command = Command::new(program);
         command.arg("--home").arg(self.home.path()).args(["--json", "--non-interactive"]);
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
         let mut child = command.spawn().map_err(|error| broken("start", error))?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has said why by then.
@@ -149,6 +159,8 @@ fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
             }
             vec!["install", "--yes", "--env-stdin", "--card", card, "--", what]
         }
+        Deed::Bring { id } => vec!["install", "--yes", "--", id],
+        Deed::Reset => vec!["reset", "--yes"],
         Deed::Status { id } => vec!["status", "--", id],
         Deed::Newer { id } => vec!["update", "--check", "--", id],
         Deed::Update { id, digest } => vec!["update", "--yes", "--expect", digest, "--", id],

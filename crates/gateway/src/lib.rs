@@ -11,12 +11,14 @@
 //! | `refusal` | what an agent is told of a call that came to nothing |
 //! | `watch` | what is counted, and told to a collector of traces |
 //! | `gateway` | everything that the faces share |
+//! | `bring` | tools that an agent, or somebody with a token, has installed |
 //! | `call` | a call that somebody else than a client of MCP asks for |
 //! | [`mcp`] | MCP, in both of its eras |
 //! | [`socket`], [`relay`] | the one host of a home, and what clients start that leads there |
 //! | [`token`] | who may do what over HTTP |
 //! | [`web`] | the gateway over HTTP, and the console of its owner |
 
+mod bring;
 mod call;
 mod door;
 mod gateway;

@@ -11,8 +11,10 @@ use super::client::Asked;
 use super::error::{Code, Error};
 use super::result;
 use super::tools::{Answers, is_raw, make};
+use crate::bring;
 use crate::gateway::Gateway;
 use crate::shelf::Stock;
+use crate::steward::Trouble;
 use crate::view::{List, View};
 
 /// How many are found unless more are wanted, and how many at most.
@@ -32,10 +34,12 @@ pub(crate) enum Own {
     Describe,
     Call,
     Request,
+    Install,
 }
 
 impl Own {
-    const ALL: [Self; 4] = [Self::Find, Self::Describe, Self::Call, Self::Request];
+    const ALL: [Self; 5] =
+        [Self::Find, Self::Describe, Self::Call, Self::Request, Self::Install];
 
     fn name(self) -> &'static str {
         match self {
@@ -43,6 +47,7 @@ impl Own {
             Self::Describe => "describe_tool",
             Self::Call => "call_tool",
             Self::Request => "request_tool",
+            Self::Install => "install_tool",
         }
     }
 
@@ -77,8 +82,13 @@ impl Own {
                 }),
                 json!(["tool", "why"]),
             ),
+            Self::Install => (
+                "Installs a tool of a registry, as far as the owner of this machine lets it in without being asked.",
+                json!({ "tool": { "type": "string", "maxLength": LONGEST_WISH, "description": "The id of the tool" } }),
+                json!(["tool"]),
+            ),
         };
-        let is_call = self == Self::Call;
+        let is_call = matches!(self, Self::Call | Self::Install);
         json!({
             "name": self.name(),
             "title": self.name(),
@@ -101,7 +111,8 @@ fn own(stock: &Stock, view: &View, list: &List) -> impl Iterator<Item = Own> {
     Own::ALL.into_iter().filter(move |own| match own {
         _ if is_raw => false,
         Own::Find | Own::Describe | Own::Call => is_folded,
-        Own::Request => install != AgentInstall::Never,
+        Own::Request => install == AgentInstall::Request,
+        Own::Install => install == AgentInstall::Allow,
     })
 }
 
@@ -166,6 +177,19 @@ pub(crate) async fn call(
             None => Ok(no_such(asked, stock, &list, name.as_deref())),
         },
         Own::Request => request(gateway, asked, stock, &arguments).await,
+        Own::Install => Ok(install(gateway, asked, &arguments).await),
+    }
+}
+
+/// Installs a tool, as far as the policy lets it in without a question.
+async fn install(gateway: &Gateway, asked: &Asked, arguments: &Value) -> String {
+    let Some(id) = arguments["tool"].as_str() else { return wrong(asked, "`tool` is missing") };
+    match bring::install(gateway, id).await {
+        Ok(told) => structured(asked, &told),
+        Err(Trouble { message, causes, hints }) => {
+            let words: Vec<_> = [message].into_iter().chain(causes).chain(hints).collect();
+            wrong(asked, &format!("{}. The owner can install it.", words.join("; ")))
+        }
     }
 }
 

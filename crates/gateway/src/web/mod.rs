@@ -17,7 +17,7 @@ use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{any, get, post};
+use axum::routing::{any, delete, get, post};
 
 use self::console::Console;
 use self::guard::Guard;
@@ -115,6 +115,9 @@ fn router(web: Arc<Web>) -> Router {
         .route("/capability/search", post(resolver::search))
         .route("/capability/resolve", post(resolver::resolve))
         .route("/capability/run", post(resolver::run))
+        .route("/capability/install", post(resolver::install))
+        .route("/capability/remove/{*id}", delete(resolver::remove))
+        .route("/capability/factory_reset", post(resolver::reset))
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
     let open = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))

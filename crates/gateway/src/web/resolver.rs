@@ -12,9 +12,11 @@ use serde_json::{Value, json};
 
 use super::plain::{answered, json_of, shown, traceparent, view, wrong};
 use super::{Shown, Web, read};
+use crate::bring;
 use crate::call::{self, By};
 use crate::offer::Offer;
 use crate::shelf::{Shelved, Stock};
+use crate::steward::{Deed, Trouble};
 use crate::token::Role;
 
 /// How many are found unless fewer are wanted.
@@ -115,6 +117,50 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     let by = By { name: shown.name, folder: shown.folder, traceparent };
     let made = call::make(&web.gateway, &stock, &offer, input, by).await;
     answered(made.map_err(in_fixed_words), &offer, web.gateway.console.as_deref())
+}
+
+/// Installs a package of a registry, as far as the policy lets it in without a question.
+pub(super) async fn install(State(web): State<Arc<Web>>, request: Request) -> Response {
+    let (_, asked) = match asked(request, Role::Installer).await {
+        Ok(asked) => asked,
+        Err(response) => return response,
+    };
+    let Some(id) = asked["id"].as_str() else { return missing("id") };
+    done(bring::install(&web.gateway, id).await)
+}
+
+/// Removes a package.
+pub(super) async fn remove(
+    State(web): State<Arc<Web>>,
+    Path(id): Path<String>,
+    request: Request,
+) -> Response {
+    let (shown, _) = match asked(request, Role::Installer).await {
+        Ok(asked) => asked,
+        Err(response) => return response,
+    };
+    let stock = web.gateway.stock().await;
+    let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
+    done(bring::deed(&web.gateway, Deed::Remove { id: package.id.clone() }).await)
+}
+
+/// Takes away everything that was installed.
+pub(super) async fn reset(State(web): State<Arc<Web>>, request: Request) -> Response {
+    match asked(request, Role::Owner).await {
+        Ok(_) => done(bring::deed(&web.gateway, Deed::Reset).await),
+        Err(response) => response,
+    }
+}
+
+/// What came of a deed.
+fn done(came: Result<Value, Trouble>) -> Response {
+    match came {
+        Ok(told) => json_of(StatusCode::OK, &told),
+        Err(Trouble { message, causes, hints }) => {
+            let error = json!({ "code": "denied", "message": message, "causes": causes, "hints": hints });
+            json_of(StatusCode::CONFLICT, &json!({ "error": error }))
+        }
+    }
 }
 
 /// Some refusals have words of their own in this contract.
