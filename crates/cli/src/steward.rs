@@ -28,7 +28,8 @@ pub(crate) struct Owner {
 
 impl Steward for Owner {
     fn files(&self) -> Vec<PathBuf> {
-        let names = [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, revoked::NAME, "policy.toml"];
+        let names =
+            [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, revoked::NAME, "policy.toml"];
         names.iter().map(|name| self.home.path().join(name)).collect()
     }
 
@@ -78,14 +79,12 @@ impl Owner {
     }
 
     /// Runs a verb in a process of its own, as at a terminal where nobody can be asked; what it tells programs.
-    fn run(
-        &self,
-        words: &[String],
-        typed: &str,
-        folder: Option<&Path>,
-    ) -> Result<Value, Trouble> {
+    fn run(&self, words: &[String], typed: &str, folder: Option<&Path>) -> Result<Value, Trouble> {
         let broken = |doing: &str, error: std::io::Error| Trouble {
-            message: format!("failed to {doing} `haft {}`", words.first().map_or("", String::as_str)),
+            message: format!(
+                "failed to {doing} `haft {}`",
+                words.first().map_or("", String::as_str)
+            ),
             causes: vec![error.to_string()],
             hints: Vec::new(),
         };
@@ -104,12 +103,17 @@ impl Owner {
         let output = child.wait_with_output().map_err(|error| broken("wait for", error))?;
         let told: Option<Value> = serde_json::from_slice(&output.stdout).ok();
         match told {
-            Some(told) if told["ok"] == false && told["error"].is_object() => Err(trouble(&told["error"])),
+            Some(told) if told["ok"] == false && told["error"].is_object() => {
+                Err(trouble(&told["error"]))
+            }
             Some(told) => Ok(told),
             None if output.status.success() => Ok(Value::Null),
             None => Err(Trouble {
                 message: format!("`haft {}` ended with {}", words[0], output.status),
-                causes: String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect(),
+                causes: String::from_utf8_lossy(&output.stderr)
+                    .lines()
+                    .map(str::to_owned)
+                    .collect(),
                 hints: Vec::new(),
             }),
         }
@@ -176,7 +180,9 @@ fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
             vec!["secret", "set", "--", package, name]
         }
         Deed::ForgetSecret { package, name } => vec!["secret", "rm", "--", package, name],
-        Deed::Rank { capability } => vec!["rank", "--installed", "--limit", "1000", "--", capability],
+        Deed::Rank { capability } => {
+            vec!["rank", "--installed", "--limit", "1000", "--", capability]
+        }
         Deed::Doctor => vec!["doctor"],
     };
     (words.into_iter().map(str::to_owned).collect(), stdin)
@@ -209,7 +215,11 @@ mod tests {
         for deed in [
             Deed::Search { words: hostile() },
             Deed::Card { what: hostile() },
-            Deed::Install { what: hostile(), card: "sha256:0".into(), values: vec![("A".into(), value())] },
+            Deed::Install {
+                what: hostile(),
+                card: "sha256:0".into(),
+                values: vec![("A".into(), value())],
+            },
             Deed::Revoke { id: hostile() },
             Deed::KeepSecret { package: hostile(), name: "A".into(), value: value() },
             Deed::Rank { capability: hostile() },

@@ -48,7 +48,19 @@ mod tests {
         for good in ["acme.pdf.read", "mcpkg:acme.pdf", "acme.pdf@1.2.0", "tool:x.y"] {
             assert!(is_id(good), "{good}");
         }
-        for bad in ["", "etc", "/etc/x.y", "./a.b", "a/b.c", "https://a.b", "--yes", "a b.c", "..", "a..b", ".a"] {
+        for bad in [
+            "",
+            "etc",
+            "/etc/x.y",
+            "./a.b",
+            "a/b.c",
+            "https://a.b",
+            "--yes",
+            "a b.c",
+            "..",
+            "a..b",
+            ".a",
+        ] {
             assert!(!is_id(bad), "{bad}");
         }
     }

@@ -45,6 +45,7 @@ pub(crate) mod test;
 pub(crate) mod token;
 pub(crate) mod trust;
 pub(crate) mod unpack;
+pub(crate) mod up;
 pub(crate) mod update;
 pub(crate) mod validate;
 pub(crate) mod verify;

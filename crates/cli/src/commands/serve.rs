@@ -60,6 +60,13 @@ pub(crate) struct ServeArgs {
     background: bool,
 }
 
+impl ServeArgs {
+    /// Serves at a place, and is as usual otherwise.
+    pub(super) fn at(listen: SocketAddr) -> Self {
+        Self { listen, host: Vec::new(), without_token: false, background: false }
+    }
+}
+
 /// The tokens of a home.
 pub(crate) fn tokens(home: &Home) -> Tokens {
     Tokens::at(home.path().join(TOKENS))

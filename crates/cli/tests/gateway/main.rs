@@ -16,4 +16,5 @@ mod joined;
 mod neighbours;
 mod plain;
 mod telling;
+mod up;
 mod views;

@@ -38,8 +38,7 @@ pub(crate) enum Own {
 }
 
 impl Own {
-    const ALL: [Self; 5] =
-        [Self::Find, Self::Describe, Self::Call, Self::Request, Self::Install];
+    const ALL: [Self; 5] = [Self::Find, Self::Describe, Self::Call, Self::Request, Self::Install];
 
     fn name(self) -> &'static str {
         match self {

@@ -157,7 +157,8 @@ fn done(came: Result<Value, Trouble>) -> Response {
     match came {
         Ok(told) => json_of(StatusCode::OK, &told),
         Err(Trouble { message, causes, hints }) => {
-            let error = json!({ "code": "denied", "message": message, "causes": causes, "hints": hints });
+            let error =
+                json!({ "code": "denied", "message": message, "causes": causes, "hints": hints });
             json_of(StatusCode::CONFLICT, &json!({ "error": error }))
         }
     }
