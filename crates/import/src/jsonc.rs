@@ -5,11 +5,7 @@
 
 /// The same text without comments and commas that end a list, each byte of them a space. Ends of lines stay.
 pub fn blanked(text: &str) -> String {
-    let mut bytes = text.as_bytes().to_vec();
-    // The mark that some editors put at the beginning of a file.
-    if bytes.starts_with(b"\xef\xbb\xbf") {
-        bytes[..3].fill(b' ');
-    }
+    let mut bytes = uncommented(text).into_bytes();
     let mut at = 0;
     let mut comma = None;
     while at < bytes.len() {
@@ -17,22 +13,6 @@ pub fn blanked(text: &str) -> String {
             b'"' => {
                 comma = None;
                 at = after_text(&bytes, at);
-                continue;
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                let end = bytes[at..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
-                let end = end.map_or(bytes.len(), |length| at + length);
-                blank(&mut bytes[at..end]);
-                at = end;
-                continue;
-            }
-            b'/' if bytes.get(at + 1) == Some(&b'*') => {
-                let end = bytes[at + 2..].windows(2).position(|pair| pair == b"*/");
-                // A comment that does not end is left for the reader to refuse.
-                let Some(length) = end else { break };
-                let end = at + 2 + length + 2;
-                blank(&mut bytes[at..end]);
-                at = end;
                 continue;
             }
             b',' => comma = Some(at),
@@ -45,6 +25,37 @@ pub fn blanked(text: &str) -> String {
             _ => comma = None,
         }
         at += 1;
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The same text without comments, each byte of them a space. Ends of lines stay, and so does every comma.
+pub fn uncommented(text: &str) -> String {
+    let mut bytes = text.as_bytes().to_vec();
+    // The mark that some editors put at the beginning of a file.
+    if bytes.starts_with(b"\xef\xbb\xbf") {
+        bytes[..3].fill(b' ');
+    }
+    let mut at = 0;
+    while at < bytes.len() {
+        match bytes[at] {
+            b'"' => at = after_text(&bytes, at),
+            b'/' if bytes.get(at + 1) == Some(&b'/') => {
+                let end = bytes[at..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
+                let end = end.map_or(bytes.len(), |length| at + length);
+                blank(&mut bytes[at..end]);
+                at = end;
+            }
+            b'/' if bytes.get(at + 1) == Some(&b'*') => {
+                let end = bytes[at + 2..].windows(2).position(|pair| pair == b"*/");
+                // A comment that does not end is left for the reader to refuse.
+                let Some(length) = end else { break };
+                let end = at + 2 + length + 2;
+                blank(&mut bytes[at..end]);
+                at = end;
+            }
+            _ => at += 1,
+        }
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
@@ -93,6 +104,7 @@ mod tests {
         ] {
             assert_eq!(blanked(text), plain);
         }
+        assert_eq!(uncommented("[1, /* , */ 2,] // ,"), "[1,         2,]     ");
     }
 
     proptest! {

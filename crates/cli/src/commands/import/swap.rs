@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use import::config::{read_json, read_toml};
-use import::edit::{Form, Ours, replaced, restored, served, taken};
+use import::edit::{Form, Ours, Serves, replaced, restored, serves, taken};
 use import::{Config, Found, Unreadable};
 use serde_json::json;
 use similar::TextDiff;
@@ -93,7 +93,10 @@ pub(super) fn undo(
         let Some(form) = &source.form else { continue };
         let before = text(source)?;
         let config = entries(before.as_bytes(), form).map_err(|why| broken(source, &why))?;
-        let is_ours = |found: &&Found| found.entry.as_ref().is_ok_and(|one| served(one).is_some());
+        let is_ours = |found: &&Found| {
+            let serves = found.entry.as_ref().ok().and_then(serves);
+            matches!(serves, Some(Serves::Package(_)))
+        };
         let names: Vec<_> =
             config.entries.iter().filter(is_ours).map(|found| found.name.clone()).collect();
         if names.is_empty() {
@@ -160,7 +163,8 @@ fn ours(name: &str, program: &str, id: &str, home: &Home) -> Ours {
         let path = home.path();
         path.canonicalize().unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
     });
-    Ours { name: name.to_owned(), program: program.to_owned(), id: id.to_owned(), home }
+    let serves = Serves::Package(id.to_owned());
+    Ours { name: name.to_owned(), program: program.to_owned(), serves, home }
 }
 
 /// The path of this program.
@@ -191,7 +195,7 @@ fn check(after: &str, form: &Form, source: &Source, ours: &[Ours]) -> Result<(),
     let config = entries(after.as_bytes(), form).map_err(|why| broken(source, &why))?;
     let is_there = |one: &Ours| {
         let found = config.entries.iter().find(|entry| entry.name == one.name);
-        found.and_then(|entry| served(entry.entry.as_ref().ok()?)) == Some(&one.id)
+        found.and_then(|entry| entry.entry.as_ref().ok()).is_some_and(|is| one.is_started_by(is))
     };
     if ours.iter().all(is_there) {
         return Ok(());
