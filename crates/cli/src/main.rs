@@ -7,6 +7,7 @@ mod ask;
 mod bar;
 mod card;
 mod changes;
+mod clients;
 mod commands;
 mod container;
 mod declared;

@@ -1,12 +1,20 @@
-//! Where clients keep their settings.
+//! Clients: programs that start servers, and where they keep their settings.
+
+mod entry;
+mod settings;
 
 use std::path::{Path, PathBuf};
 
 use import::edit::Form;
 
+pub(crate) use entry::{ours, program};
+pub(crate) use settings::{Settings, read};
+
+use crate::exit::{Exit, Failure};
+
 /// A client whose settings are known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Client {
+pub(crate) enum Client {
     ClaudeDesktop,
     ClaudeCode,
     Cursor,
@@ -17,11 +25,11 @@ pub(super) enum Client {
 
 /// A file of a client, and what its servers are below.
 #[derive(Clone, Debug)]
-pub(super) struct Place {
-    pub(super) path: PathBuf,
-    pub(super) form: Form,
+pub(crate) struct Place {
+    pub(crate) path: PathBuf,
+    pub(crate) form: Form,
     /// The project that it is of, where its servers are started in it.
-    pub(super) project: Option<PathBuf>,
+    pub(crate) project: Option<PathBuf>,
 }
 
 impl Client {
@@ -35,18 +43,18 @@ impl Client {
     ];
 
     /// Its name.
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
     /// The clients that a name stands for; none where it is no client's.
-    pub(super) fn named(name: &str) -> Vec<Self> {
+    pub(crate) fn named(name: &str) -> Vec<Self> {
         let is_meant = |known: &str| known == name || name == "all";
         Self::ALL.iter().filter(|(_, known)| is_meant(known)).map(|(client, _)| *client).collect()
     }
 
     /// The files that it may have for a user and in a folder, whether they are there or not.
-    pub(super) fn places(self, user: &User, project: &Path) -> Vec<Place> {
+    pub(crate) fn places(self, user: &User, project: &Path) -> Vec<Place> {
         let servers = |keys: &[&str]| Form::Json(keys.iter().map(|&key| key.to_owned()).collect());
         let usual = || servers(&["mcpServers"]);
         let of_user = |path: PathBuf, form: Form| Place { path, form, project: None };
@@ -93,23 +101,32 @@ impl Client {
 }
 
 /// The names that can be typed.
-pub(super) fn names() -> String {
+pub(crate) fn names() -> String {
     let names: Vec<_> = Client::ALL.iter().map(|(_, name)| *name).collect();
     format!("{} or all", names.join(", "))
 }
 
+/// The folder of the project: the one where we are.
+pub(crate) fn project() -> Result<PathBuf, Failure> {
+    std::env::current_dir().map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to find the current folder").cause(error)
+    })
+}
+
 /// The folders of a user.
 #[derive(Clone, Debug)]
-pub(super) struct User {
-    pub(super) home: PathBuf,
+pub(crate) struct User {
+    pub(crate) home: PathBuf,
     /// Where programs keep settings of theirs.
-    pub(super) settings: PathBuf,
+    pub(crate) settings: PathBuf,
 }
 
 impl User {
     /// The user of this process.
-    pub(super) fn of_process() -> Option<Self> {
-        let home = std::env::home_dir().filter(|home| home.is_absolute())?;
+    pub(crate) fn of_process() -> Result<Self, Failure> {
+        let unknown =
+            || Failure::new(Exit::Unavailable, "it is not known where your own folder is");
+        let home = std::env::home_dir().filter(|home| home.is_absolute()).ok_or_else(unknown)?;
         let named = |name: &str| {
             std::env::var_os(name).map(PathBuf::from).filter(|path| path.is_absolute())
         };
@@ -120,7 +137,7 @@ impl User {
         } else {
             named("XDG_CONFIG_HOME").unwrap_or_else(|| home.join(".config"))
         };
-        Some(Self { home, settings })
+        Ok(Self { home, settings })
     }
 }
 

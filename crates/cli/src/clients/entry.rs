@@ -1,0 +1,24 @@
+//! The entry in a client's settings that starts us.
+
+use import::edit::{Ours, Serves};
+
+use crate::exit::{Exit, Failure};
+use crate::home::Home;
+
+/// An entry that starts this program with a home.
+pub(crate) fn ours(name: &str, program: &str, serves: Serves, home: &Home) -> Ours {
+    // A client that starts it knows nothing of the owner's variables.
+    let home = (!home.is_usual()).then(|| {
+        let path = home.path();
+        let whole = path.canonicalize().or_else(|_| std::path::absolute(path));
+        whole.unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
+    });
+    Ours { name: name.to_owned(), program: program.to_owned(), serves, home }
+}
+
+/// The path of this program.
+pub(crate) fn program() -> Result<String, Failure> {
+    let unknown = || Failure::new(Exit::Unavailable, "it is not known where this program is");
+    let path = std::env::current_exe().map_err(|error| unknown().cause(error))?;
+    path.into_os_string().into_string().map_err(|_| unknown())
+}
