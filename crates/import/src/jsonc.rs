@@ -8,23 +8,26 @@ pub fn blanked(text: &str) -> String {
     let mut bytes = uncommented(text).into_bytes();
     let mut at = 0;
     let mut comma = None;
+    // Whether a value stands before: a comma after none ends nothing.
+    let mut is_value = false;
     while at < bytes.len() {
         match bytes[at] {
-            b'"' => {
-                comma = None;
-                at = after_text(&bytes, at);
-                continue;
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            b',' => {
+                comma = is_value.then_some(at);
+                is_value = false;
             }
-            b',' => comma = Some(at),
-            b'}' | b']' => {
-                if let Some(comma) = comma.take() {
+            byte => {
+                if matches!(byte, b'}' | b']')
+                    && let Some(comma) = comma
+                {
                     bytes[comma] = b' ';
                 }
+                comma = None;
+                is_value = !matches!(byte, b'{' | b'[' | b':');
             }
-            b' ' | b'\t' | b'\n' | b'\r' => {}
-            _ => comma = None,
         }
-        at += 1;
+        at = if bytes[at] == b'"' { after_text(&bytes, at) } else { at + 1 };
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
@@ -101,6 +104,9 @@ mod tests {
             (r#"["\"//",]"#, r#"["\"//" ]"#),
             ("/* never ends", "/* never ends"),
             ("[,1]", "[,1]"),
+            ("{,}", "{,}"),
+            ("[1,,]", "[1,,]"),
+            ("[{},]", "[{} ]"),
         ] {
             assert_eq!(blanked(text), plain);
         }
