@@ -128,6 +128,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Show(args) => commands::install::show(args, &home()?, ask, json, printer),
         Command::Install(args) => commands::install::run(args, &home()?, ask, json, printer),
         Command::Import(args) => commands::import::run(args, &home()?, ask, json, printer),
+        Command::Connect(args) => commands::connect::run(args, &home()?, json, printer),
         Command::List(args) => commands::installed::list(args, &home()?, json, printer),
         Command::Status(args) => commands::status::run(args, &home()?, json, printer),
         Command::Enable(args) => commands::installed::switch(args, true, &home()?, json, printer),

@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use import::edit::Form;
 
 pub(crate) use entry::{ours, program};
-pub(crate) use settings::{Settings, read};
+pub(crate) use settings::{Readers, Settings, read};
 
 use crate::exit::{Exit, Failure};
 
@@ -42,6 +42,11 @@ impl Client {
         (Client::Gemini, "gemini"),
     ];
 
+    /// The names of all of them.
+    pub(crate) fn names() -> [&'static str; 6] {
+        Self::ALL.map(|(_, name)| name)
+    }
+
     /// Its name.
     pub(crate) fn name(self) -> &'static str {
         Self::ALL[self as usize].1
@@ -55,55 +60,59 @@ impl Client {
 
     /// The files that it may have for a user and in a folder, whether they are there or not.
     pub(crate) fn places(self, user: &User, project: &Path) -> Vec<Place> {
-        let servers = |keys: &[&str]| Form::Json(keys.iter().map(|&key| key.to_owned()).collect());
-        let usual = || servers(&["mcpServers"]);
-        let of_user = |path: PathBuf, form: Form| Place { path, form, project: None };
-        let of_project = |name: &str, form: Form| Place {
-            path: project.join(name),
-            form,
+        let own = self.of_user(user);
+        // This client keeps settings of projects among the user's, too.
+        let among = project.to_str().filter(|_| self == Self::ClaudeCode).map(|path| Place {
+            path: own.path.clone(),
+            form: below(&["projects", path, "mcpServers"]),
             project: Some(project.to_owned()),
+        });
+        self.of_project(project).into_iter().chain(among).chain([own]).collect()
+    }
+
+    /// The file of a user, for all that they do.
+    pub(crate) fn of_user(self, user: &User) -> Place {
+        let path = match self {
+            Self::ClaudeDesktop => user.settings.join("Claude/claude_desktop_config.json"),
+            Self::ClaudeCode => user.home.join(".claude.json"),
+            Self::Cursor => user.home.join(".cursor/mcp.json"),
+            Self::VsCode => user.settings.join("Code/User/mcp.json"),
+            Self::Codex => user.home.join(".codex/config.toml"),
+            Self::Gemini => user.home.join(".gemini/settings.json"),
         };
+        Place { path, form: self.form(), project: None }
+    }
+
+    /// The file of a project, where it looks for one.
+    pub(crate) fn of_project(self, project: &Path) -> Option<Place> {
+        let name = match self {
+            Self::ClaudeDesktop => return None,
+            Self::ClaudeCode => ".mcp.json",
+            Self::Cursor => ".cursor/mcp.json",
+            Self::VsCode => ".vscode/mcp.json",
+            Self::Codex => ".codex/config.toml",
+            Self::Gemini => ".gemini/settings.json",
+        };
+        let project = project.to_owned();
+        Some(Place { path: project.join(name), form: self.form(), project: Some(project) })
+    }
+
+    fn form(self) -> Form {
         match self {
-            Self::ClaudeDesktop => {
-                let file = user.settings.join("Claude/claude_desktop_config.json");
-                vec![of_user(file, usual())]
-            }
-            Self::ClaudeCode => {
-                let file = user.home.join(".claude.json");
-                let own = project.to_str().map(|path| Place {
-                    path: file.clone(),
-                    form: servers(&["projects", path, "mcpServers"]),
-                    project: Some(project.to_owned()),
-                });
-                let mut places = vec![of_project(".mcp.json", usual())];
-                places.extend(own);
-                places.push(of_user(file, usual()));
-                places
-            }
-            Self::Cursor => vec![
-                of_project(".cursor/mcp.json", usual()),
-                of_user(user.home.join(".cursor/mcp.json"), usual()),
-            ],
-            Self::VsCode => vec![
-                of_project(".vscode/mcp.json", servers(&["servers"])),
-                of_user(user.settings.join("Code/User/mcp.json"), servers(&["servers"])),
-            ],
-            Self::Codex => vec![
-                of_project(".codex/config.toml", Form::Toml),
-                of_user(user.home.join(".codex/config.toml"), Form::Toml),
-            ],
-            Self::Gemini => vec![
-                of_project(".gemini/settings.json", usual()),
-                of_user(user.home.join(".gemini/settings.json"), usual()),
-            ],
+            Self::Codex => Form::Toml,
+            Self::VsCode => below(&["servers"]),
+            _ => below(&["mcpServers"]),
         }
     }
 }
 
+fn below(keys: &[&str]) -> Form {
+    Form::Json(keys.iter().map(|&key| key.to_owned()).collect())
+}
+
 /// The names that can be typed.
 pub(crate) fn names() -> String {
-    let names: Vec<_> = Client::ALL.iter().map(|(_, name)| *name).collect();
-    format!("{} or all", names.join(", "))
+    format!("{} or all", Client::names().join(", "))
 }
 
 /// The folder of the project: the one where we are.

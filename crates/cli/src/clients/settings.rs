@@ -5,16 +5,25 @@ use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 
 use import::config::{MAX_FILE, read_json, read_toml};
-use import::edit::Form;
+use import::edit::{Form, Ours};
 use import::{Config, Unreadable};
 use similar::TextDiff;
 
 use crate::exit::{Exit, Failure};
-use crate::output::Beside;
+use crate::output::{self, Beside};
 use crate::printer::escaped;
 
 /// The most letters of a line that is shown; some files are one line.
 const LONGEST: usize = 500;
+
+/// Who may read a file that is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Readers {
+    /// Its owner alone.
+    Owner,
+    /// Whom the owner lets read new files.
+    Usual,
+}
 
 /// A file of a client, as it was read.
 #[derive(Debug)]
@@ -33,9 +42,19 @@ impl Settings {
         Ok(Self { path: path.to_owned(), form: form.clone(), text })
     }
 
+    /// Those of a file that is not there.
+    pub(crate) fn absent(path: &Path, form: &Form) -> Self {
+        Self { path: path.to_owned(), form: form.clone(), text: String::new() }
+    }
+
     /// What the file holds.
     pub(crate) fn text(&self) -> &str {
         &self.text
+    }
+
+    /// Whether the file says nothing at all.
+    pub(crate) fn is_blank(&self) -> bool {
+        self.text.trim_start_matches('\u{feff}').trim().is_empty()
     }
 
     /// The servers in them.
@@ -44,7 +63,7 @@ impl Settings {
     }
 
     /// The servers that would be in them.
-    pub(crate) fn entries_of(&self, text: &str) -> Result<Config, Unreadable> {
+    fn entries_of(&self, text: &str) -> Result<Config, Unreadable> {
         match &self.form {
             Form::Json(path) => read_json(text.as_bytes(), path),
             Form::Toml => read_toml(text.as_bytes()),
@@ -56,11 +75,58 @@ impl Settings {
         Failure::invalid(format!("`{}` cannot be read", self.path.display())).cause(why)
     }
 
-    /// What to say where somebody else was faster, or what is written is not read as it is meant.
-    pub(crate) fn changed(&self) -> Failure {
+    /// Refuses to write what would not be read as it is meant: with these entries, and every other as it was.
+    pub(crate) fn check(&self, after: &str, ours: &[Ours]) -> Result<(), Failure> {
+        let names: Vec<_> = ours.iter().map(|one| one.name.as_str()).collect();
+        let after = self.check_others(after, &names)?;
+        let is_there = |one: &Ours| {
+            let found = after.entries.iter().find(|entry| entry.name == one.name);
+            let entry = found.and_then(|entry| entry.entry.as_ref().ok());
+            entry.is_some_and(|entry| one.is_started_by(entry))
+        };
+        if ours.iter().all(is_there) { Ok(()) } else { Err(self.misread()) }
+    }
+
+    /// Refuses to write what would be read with other entries but those of these names; all that would be read.
+    pub(crate) fn check_others(&self, after: &str, names: &[&str]) -> Result<Config, Failure> {
+        let before = if self.is_blank() { Config::default() } else { self.entries()? };
+        let after = self.entries_of(after).map_err(|_| self.misread())?;
+        let others = |config: &Config| -> Vec<_> {
+            let entries = config.entries.iter().cloned();
+            let others = entries.filter(|one| !names.contains(&one.name.as_str()));
+            others.map(|one| (one.name, one.entry)).collect()
+        };
+        if others(&before) == others(&after) { Ok(after) } else { Err(self.misread()) }
+    }
+
+    fn misread(&self) -> Failure {
+        let shown = self.path.display();
+        let message = format!("`{shown}` would not be read as it is meant, and is left as it is");
+        Failure::new(Exit::Bug, message)
+    }
+
+    /// What to say where somebody else was faster.
+    fn changed(&self) -> Failure {
         let shown = self.path.display();
         let message = format!("`{shown}` was changed meanwhile, and is left as it is");
         Failure::new(Exit::Conflict, message)
+    }
+
+    /// Makes the file, unless somebody else has made it since.
+    pub(crate) fn make(&self, text: &str, readers: Readers) -> Result<(), Failure> {
+        match readers {
+            Readers::Owner => output::keep_secret(&self.path, text.as_bytes()),
+            Readers::Usual => output::keep(&self.path, text.as_bytes()),
+        }
+    }
+
+    /// Removes the file, unless somebody else has changed it since it was read.
+    pub(crate) fn remove(&self) -> Result<(), Failure> {
+        self.check_unchanged()?;
+        std::fs::remove_file(&self.path).map_err(|error| {
+            let message = format!("failed to remove `{}`", self.path.display());
+            Failure::new(Exit::Unavailable, message).cause(error)
+        })
     }
 
     /// Writes other text in their place, with the mode of the file, unless somebody else has changed it since it was read.
@@ -79,7 +145,7 @@ impl Settings {
     }
 
     /// Refuses a file that is not what was read.
-    pub(crate) fn check_unchanged(&self) -> Result<(), Failure> {
+    fn check_unchanged(&self) -> Result<(), Failure> {
         if read(&self.path)? == self.text.as_bytes() { Ok(()) } else { Err(self.changed()) }
     }
 
@@ -169,7 +235,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let before = "{\n  \"token\": \"s3cret\",\n  \"mcpServers\": {\"a\": {\"command\": \"x\", \"args\": [\"--api-key\", \"s3cret\"]}}\n}\n";
         let settings = settings(&folder, before);
-        let shown = settings.difference(&before.replace("x", &"y".repeat(1000)));
+        let shown = settings.difference(&before.replace('x', &"y".repeat(1000)));
         assert!(
             shown.contains("-  \"mcpServers\"") && shown.contains("+  \"mcpServers\""),
             "{shown}"

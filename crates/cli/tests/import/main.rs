@@ -4,6 +4,7 @@
 
 #[path = "../common/mod.rs"]
 mod common;
+mod connect;
 mod desk;
 mod peer;
 

@@ -37,7 +37,7 @@ pub(super) fn replace(
         let settings = Settings::read(&source.path, form)?;
         let broken = |why| settings.broken(&why);
         let after = replaced(settings.text(), form, &ours).map_err(broken)?;
-        check(&settings, &after, &ours)?;
+        settings.check(&after, &ours)?;
         let names: Vec<_> = ours.iter().map(|one| one.name.clone()).collect();
         let was = taken(settings.text(), form, &names).map_err(broken)?;
         Originals::of(&source.path, home, ask)?.keep(form, was)?;
@@ -156,14 +156,4 @@ fn tell(
 
 fn ours(name: &str, program: &str, id: &str, home: &Home) -> Ours {
     clients::ours(name, program, Serves::Package(id.to_owned()), home)
-}
-
-/// Refuses to write what would not be read as it is meant.
-fn check(settings: &Settings, after: &str, ours: &[Ours]) -> Result<(), Failure> {
-    let config = settings.entries_of(after).map_err(|why| settings.broken(&why))?;
-    let is_there = |one: &Ours| {
-        let found = config.entries.iter().find(|entry| entry.name == one.name);
-        found.and_then(|entry| entry.entry.as_ref().ok()).is_some_and(|is| one.is_started_by(is))
-    };
-    if ours.iter().all(is_there) { Ok(()) } else { Err(settings.changed()) }
 }
