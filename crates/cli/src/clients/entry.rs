@@ -7,13 +7,7 @@ use crate::home::Home;
 
 /// An entry that starts this program with a home.
 pub(crate) fn ours(name: &str, program: &str, serves: Serves, home: &Home) -> Ours {
-    // A client that starts it knows nothing of the owner's variables.
-    let home = (!home.is_usual()).then(|| {
-        let path = home.path();
-        let whole = path.canonicalize().or_else(|_| std::path::absolute(path));
-        whole.unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
-    });
-    Ours { name: name.to_owned(), program: program.to_owned(), serves, home }
+    Ours { name: name.to_owned(), program: program.to_owned(), serves, home: home.unusual() }
 }
 
 /// The path of this program.
