@@ -113,7 +113,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Validate(args) => commands::validate::run(args, json, printer),
         Command::Convert(args) => commands::convert::run(args, json, printer),
         Command::Diff(args) => commands::diff::run(args, json, printer),
-        Command::Export(args) => commands::export::run(args, json, printer),
+        Command::Export(args) => commands::export::run(args, home, json, printer),
         Command::Pack(args) => commands::pack::run(args, json, printer),
         Command::Unpack(args) => commands::unpack::run(args, &home()?, json, printer),
         Command::Inspect(args) => commands::inspect::run(args, &home()?, json, printer),
