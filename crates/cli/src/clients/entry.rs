@@ -14,5 +14,8 @@ pub(crate) fn ours(name: &str, program: &str, serves: Serves, home: &Home) -> Ou
 pub(crate) fn program() -> Result<String, Failure> {
     let unknown = || Failure::new(Exit::Unavailable, "it is not known where this program is");
     let path = std::env::current_exe().map_err(|error| unknown().cause(error))?;
+    if !path.exists() {
+        return Err(unknown().hint("another was put in its place while it ran; start that one"));
+    }
     path.into_os_string().into_string().map_err(|_| unknown())
 }

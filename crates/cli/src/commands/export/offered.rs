@@ -18,19 +18,20 @@ pub(super) async fn take(tool: &mut Tool) -> Result<Vec<String>, CallError> {
     Ok(absent)
 }
 
-/// What is declared, with what the server says where its package says nothing; then everything else that was approved.
+/// What is declared, with what the server says where its package says nothing; all that was approved where nothing is
+/// declared. Agents find the same behind `haft mcp`.
 fn joined(declared: Vec<Action>, offered: Vec<Action>) -> (Vec<Action>, Vec<String>) {
+    if declared.is_empty() {
+        return (offered, Vec::new());
+    }
     let mut absent = Vec::new();
     let mut actions = Vec::new();
-    let mut taken = Vec::new();
     for mut action in declared {
-        taken.push(action.name.clone());
         if let Invocation::McpTool { tool_name } = &action.invocation {
             let Some(own) = offered.iter().find(|one| one.name == *tool_name) else {
                 absent.push(action.name);
                 continue;
             };
-            taken.push(tool_name.clone());
             if action.description.is_none() && action.summary.is_none() {
                 action.description.clone_from(&own.description);
                 action.summary.clone_from(&own.summary);
@@ -40,7 +41,6 @@ fn joined(declared: Vec<Action>, offered: Vec<Action>) -> (Vec<Action>, Vec<Stri
         }
         actions.push(action);
     }
-    actions.extend(offered.into_iter().filter(|one| !taken.contains(&one.name)));
     (actions, absent)
 }
 
@@ -54,7 +54,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_declared_is_filled_up_and_the_rest_follows() {
+    fn what_is_declared_is_filled_up_and_what_is_not_is_the_servers() {
         let plain = Action::new("plain", Invocation::StdinJson { argv_template: Vec::new() });
         let declared = vec![
             of_server("mine", "a", Some("as the author says")),
@@ -68,12 +68,9 @@ mod tests {
             .iter()
             .map(|one| (one.name.as_str(), one.description.as_deref().unwrap_or_default()))
             .collect();
-        let expected = [
-            ("mine", "as the author says"),
-            ("b", "as it says itself"),
-            ("plain", ""),
-            ("c", "as it says itself"),
-        ];
+        let expected = [("mine", "as the author says"), ("b", "as it says itself"), ("plain", "")];
         assert_eq!((told.as_slice(), absent), (&expected[..], vec!["gone".to_owned()]));
+        let (all, absent) = joined(Vec::new(), offered.to_vec());
+        assert_eq!((all.len(), absent.len()), (3, 0));
     }
 }
