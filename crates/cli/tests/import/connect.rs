@@ -108,6 +108,14 @@ fn what_is_written_is_what_clients_read() {
     desk.done(&["connect", "vscode", "--project"]);
     let code: Value = serde_json::from_str(&desk.text("project/.vscode/mcp.json")).unwrap();
     assert_eq!(code["servers"]["haft"]["type"], "stdio");
+    let none = desk.haft(&["connect", "codex", "--project", "--profile", "work"]);
+    assert_eq!(none.code, 3, "{}", none.stderr);
+    assert!(
+        none.stderr.contains("`haft policy profile add work TOOL…` makes it"),
+        "{}",
+        none.stderr
+    );
+    desk.done(&["policy", "profile", "add", "work", "*"]);
     desk.done(&["connect", "codex", "--project", "--profile", "work", "--name", "work"]);
     let home = json!(desk.path("home"));
     let table = format!(
@@ -115,6 +123,22 @@ fn what_is_written_is_what_clients_read() {
         json!(program())
     );
     assert_eq!(desk.text("project/.codex/config.toml"), table);
+}
+
+#[test]
+fn what_a_client_starts_then_has_what_is_installed() {
+    let desk = Desk::new();
+    let server = super::common::repository().join("examples/mcpb/coin");
+    desk.done(&["install", server.to_str().unwrap(), "--yes"]);
+    desk.done(&["approve", "always", "mcpb:coin", "toss"]);
+    desk.write(".cursor/mcp.json", "{}");
+    desk.done(&["connect", "cursor"]);
+    let settings = desk.text(".cursor/mcp.json");
+    let [listed, called] = super::served(&settings, "haft", "coin_toss", &json!({}));
+    let names: Vec<_> =
+        listed["result"]["tools"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert!(names.contains(&&json!("coin_toss")), "{listed}");
+    assert_eq!(called["result"].get("isError").unwrap_or(&json!(false)), &json!(false), "{called}");
 }
 
 #[test]
@@ -189,6 +213,7 @@ fn what_others_changed_meanwhile_stays() {
         assert_eq!(desk.text(file), before.replace(more.0, more.1));
     }
     // Two entries of ours, of which the first goes first.
+    desk.done(&["policy", "profile", "add", "work", "*"]);
     let file = ".cursor/mcp.json";
     desk.write(file, CURSOR);
     desk.done(&["connect", "cursor"]);
@@ -209,6 +234,7 @@ fn an_entry_of_ours_is_brought_up_to_date_and_what_was_before_is_not_forgotten()
     let desk = Desk::new();
     let file = ".cursor/mcp.json";
     desk.write(file, CURSOR);
+    desk.done(&["policy", "profile", "add", "work", "*"]);
     desk.done(&["connect", "cursor"]);
     let told = desk.done(&["connect", "cursor", "--profile", "work", "--json"]).json();
     assert_eq!(told["state"], "updated");

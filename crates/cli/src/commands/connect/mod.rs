@@ -7,6 +7,7 @@ mod undo;
 use clap::Args;
 use import::edit::{Ours, Serves, added, replaced, serves};
 use import::{Entry, Found};
+use manifest::shape::suggest;
 use serde_json::json;
 
 use crate::clients::{self, Client, Readers, Settings, User};
@@ -18,7 +19,7 @@ use crate::{owner, shell};
 use kept::{Before, Kept};
 use place::Placed;
 
-/// The longest name of an entry or a profile.
+/// The longest name of an entry.
 const LONGEST: usize = 64;
 
 #[derive(Args, Debug)]
@@ -30,7 +31,7 @@ pub(crate) struct ConnectArgs {
     #[arg(value_name = "CLIENT", value_parser = client)]
     client: Client,
     /// Offer what this profile has instead of all that is installed
-    #[arg(long, value_name = "NAME", conflicts_with = "undo", value_parser = plain_name)]
+    #[arg(long, value_name = "NAME", conflicts_with = "undo")]
     profile: Option<String>,
     /// What the entry is called
     #[arg(long, value_name = "NAME", default_value = "haft", value_parser = plain_name)]
@@ -59,6 +60,7 @@ struct Connecting<'c> {
 
 pub(crate) fn run(args: &ConnectArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     owner::check_home(home)?;
+    check_profile(args.profile.as_deref(), home)?;
     let user = User::of_process()?;
     let place = if args.project {
         args.client.of_project(&clients::project()?).ok_or_else(|| no_project(args.client))?
@@ -245,6 +247,20 @@ impl State {
 fn doubts(entry: &Entry, of: &Connecting<'_>) -> Vec<String> {
     let off = format!("`{}` is switched off in `{}`", of.args.name, of.placed.shown());
     (!entry.enabled).then_some(off).into_iter().collect()
+}
+
+/// Refuses a profile that nobody could be served.
+fn check_profile(name: Option<&str>, home: &Home) -> Result<(), Failure> {
+    let policy = owner::policy(home)?;
+    let Some(name) = name.filter(|name| !policy.profiles.contains_key(*name)) else {
+        return Ok(());
+    };
+    policy::policy::check_profile(name).map_err(Failure::invalid)?;
+    let failure = Failure::new(Exit::NotFound, format!("your policy has no profile `{name}`"));
+    Err(match suggest(name, policy.profiles.keys().map(String::as_str)) {
+        Some(near) => failure.hint(format!("did you mean `{near}`?")),
+        None => failure.hint(format!("`haft policy profile add {name} TOOL…` makes it")),
+    })
 }
 
 fn no_project(client: Client) -> Failure {
