@@ -14,7 +14,7 @@ use crate::{Home, block_on, count};
 /// Takes a database back to what it was before calls were counted over time.
 pub(crate) const BEFORE_5: &str = "PRAGMA user_version = 4; \
     DROP TABLE spans; DROP TABLE totals; DROP TABLE folded; DROP TABLE tests; DROP TABLE regressions; \
-    DROP TABLE flows; DROP TABLE flow_key; DROP TABLE broken; DROP TABLE machine; \
+    DROP TABLE flows; DROP TABLE flow_key; DROP TABLE broken; DROP TABLE machine; DROP TABLE names; DROP TABLE wishes; \
     CREATE TABLE calls (package TEXT NOT NULL, action TEXT NOT NULL, failure TEXT NOT NULL, \
     bucket INTEGER NOT NULL, count INTEGER NOT NULL, last_used INTEGER NOT NULL, \
     PRIMARY KEY (package, action, failure, bucket)) WITHOUT ROWID";
