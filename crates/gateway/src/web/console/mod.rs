@@ -37,8 +37,6 @@ mod revoking;
 mod rules;
 mod secrets;
 mod signing;
-#[cfg(test)]
-mod tests;
 mod timeline;
 mod today;
 mod tool;

@@ -21,7 +21,7 @@ use crate::shelf::Stock;
 use crate::steward::Standing;
 
 /// How many calls are shown.
-const SHOWN: usize = 10;
+const SHOWN: usize = 7;
 
 /// How many calls of today are counted; of more it is only told that there are.
 const COUNTED: usize = 2_000;
@@ -80,7 +80,8 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         line,
         questions,
         is_new: timeline.records.iter().all(ledger::audit::Record::is_change),
-        entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
+        // All that is written of them is on their own page.
+        entries: timeline.records.iter().map(|one| Entry { details: Vec::new(), ..Entry::new(one, now) }).collect(),
         looks,
         rows: rows(&stock).await,
         mcp: format!("{}/mcp", console.gateway.console.as_deref().unwrap_or_default()),
