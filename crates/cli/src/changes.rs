@@ -44,15 +44,23 @@ impl Verb {
 /// Who does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// The owner, at their terminal.
+    /// The owner, at their terminal or by the console.
     Owner,
     /// The host itself, because the policy says so.
     Policy,
 }
 
+/// Set for what is done by the console. It says where a change came from, and allows nothing.
+pub(crate) const BY_CONSOLE: &str = "HAFT_BY_CONSOLE";
+
+fn is_by_console() -> bool {
+    std::env::var_os(BY_CONSOLE).is_some()
+}
+
 impl By {
     fn name(self) -> &'static str {
         match self {
+            Self::Owner if is_by_console() => "console",
             Self::Owner => "terminal",
             Self::Policy => "policy",
         }

@@ -12,6 +12,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::ask::Ask;
+use crate::changes::BY_CONSOLE;
 use crate::commands::call::act;
 use crate::exit::Failure;
 use crate::home::Home;
@@ -85,7 +86,7 @@ impl Owner {
         let program = sandbox::own_program().map_err(|error| broken("find", error))?;
         let mut command = Command::new(program);
         command.arg("--home").arg(self.home.path()).args(["--json", "--non-interactive"]);
-        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        command.env(BY_CONSOLE, "1").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| broken("start", error))?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has said why by then.

@@ -8,7 +8,7 @@ use prove::columns::Columns;
 
 use super::moment::{grouped, latency, percent};
 
-const WIDTH: f64 = 640.0;
+const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 150.0;
 /// The room on the left, for numbers, on the right, above and below.
 const LEFT: f64 = 58.0;

@@ -81,7 +81,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         questions,
         is_new: timeline.records.iter().all(ledger::audit::Record::is_change),
         // All that is written of them is on their own page.
-        entries: timeline.records.iter().map(|one| Entry { details: Vec::new(), ..Entry::new(one, now) }).collect(),
+        entries: timeline.records.iter().take(SHOWN).map(|one| Entry { details: Vec::new(), ..Entry::new(one, now) }).collect(),
         looks,
         rows: rows(&stock).await,
         mcp: format!("{}/mcp", console.gateway.console.as_deref().unwrap_or_default()),

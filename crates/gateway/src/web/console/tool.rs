@@ -27,7 +27,7 @@ use crate::shelf::{Shelved, Stock};
 use crate::steward::{Deed, Standing};
 
 /// How many of its calls are shown.
-const SHOWN: usize = 8;
+const SHOWN: usize = 6;
 
 /// An action.
 #[derive(Debug)]
@@ -175,7 +175,7 @@ pub(super) async fn show(
             .collect(),
         rank,
         graph: model.and_then(|model| graph::draw(model, &stock)),
-        entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
+        entries: timeline.records.iter().take(SHOWN).map(|one| Entry::new(one, now)).collect(),
         id,
     })
 }
