@@ -86,7 +86,9 @@ impl Owner {
         let program = sandbox::own_program().map_err(|error| broken("find", error))?;
         let mut command = Command::new(program);
         command.arg("--home").arg(self.home.path()).args(["--json", "--non-interactive"]);
-        command.env(BY_CONSOLE, "1").args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // No project is meant: the console is about the owner's own home.
+        command.current_dir(self.home.path()).env(BY_CONSOLE, "1");
+        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| broken("start", error))?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has said why by then.

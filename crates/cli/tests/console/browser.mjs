@@ -74,7 +74,7 @@ async function check(page, name) {
     assert.deepEqual(found, [], `axe on ${name}, ${scheme}`);
     await shoot(page, `${name}-${scheme}`);
   }
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }]);
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }, { name: "prefers-reduced-motion", value: "reduce" }]);
   await page.setViewport({ width: 360, height: 740 });
   const [inner, wide] = await page.evaluate(() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]);
   assert.ok(wide <= inner, `${name} is ${wide} wide in ${inner}`);
@@ -210,7 +210,7 @@ const steps = {
   async "every other page can be used by anybody"(page) {
     for (const [name, path] of [
       ["tools", "/tools"], ["tool", SHREDDER], ["chain", "/tools/mcpkg%3Ademo.text.report"], ["secrets", "/secrets"],
-      ["policy", "/policy"], ["machine", "/machine"], ["update", "/tools/mcpkg%3Ademo.echo/update"], ["missing", "/nothing-here"],
+      ["policy", "/policy"], ["machine", "/machine"], ["missing", "/nothing-here"],
     ]) {
       await go(page, path);
       await check(page, name);
@@ -238,6 +238,18 @@ const steps = {
     assert.match(JSON.stringify(await ask("tools/call", { name: "demo_echo", arguments: { message: "x" } })), /error|isError/);
     await press(page, "button[value=enable]");
     assert.ok(!(await call("demo_echo", { message: "back" })).isError);
+  },
+  async "an update shows what is different, and can be taken back"(page) {
+    await go(page, "/tools/mcpkg%3Ademo.echo");
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click("a[href$='/update']")]);
+    const shown = await text(page);
+    for (const words of ["0.1.0", "0.2.0", "asks for more", "api.example.com", "manifest.json"]) assert.ok(shown.includes(words), `${words} in ${shown}`);
+    await check(page, "update");
+    await press(page, "form.stacked button");
+    assert.match(await text(page), /is updated to 0\.2\.0/);
+    await press(page, "button[value=rollback]");
+    assert.match(await text(page), /rolled back/);
+    assert.match(await text(page, ".row.head"), /0\.1\.0/);
   },
   async "one tool is revoked, and then everything"(page) {
     await go(page, SHREDDER);

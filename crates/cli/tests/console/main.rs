@@ -13,7 +13,7 @@ use std::process::{Command, Stdio};
 use common::served::Served;
 use common::{Desk, repository, write_below};
 use running::Running;
-use serde_json::json;
+use serde_json::{Value, json};
 
 /// Set where the browser must be there.
 const DEMANDED: &str = "HAFT_TEST_SERVERS";
@@ -88,10 +88,19 @@ fn shop(desk: &Desk) -> Served {
     });
     write_below(&desk.path("shredder"), "manifest.json", &manifest.to_string());
     write_below(&desk.path("shredder"), "shred.py", SHRED);
-    for folder in ["echo", "shredder"] {
-        let file = format!("{folder}.mcpkg");
-        desk.done(&["pack", folder, "-o", &file]);
-        desk.done(&["publish", &file, "--registry", "shop"]);
-    }
+    let publish = |folder: &str, file: &str| {
+        desk.done(&["pack", folder, "-o", file]);
+        desk.done(&["publish", file, "--registry", "shop"]);
+    };
+    publish("shredder", "shredder.mcpkg");
+    publish("echo", "echo.mcpkg");
+    // And something newer that asks for more.
+    let path = desk.path("echo/manifest.json");
+    let mut newer: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    newer["version"] = "0.2.0".into();
+    newer["input_schema"]["properties"]["loud"] = json!({"type": "boolean"});
+    std::fs::write(&path, newer.to_string()).unwrap();
+    write_below(&desk.path("echo"), "haft.json", r#"{"haft":"1","permissions":{"network":["api.example.com"]}}"#);
+    publish("echo", "newer.mcpkg");
     shop
 }

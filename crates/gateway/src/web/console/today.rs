@@ -119,7 +119,7 @@ fn today(log: &std::path::Path, now: Time) -> Today {
     let mut today = Today { is_more: read.next.is_some(), ..Today::default() };
     for one in read.records.iter().filter(|one| !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End)) {
         today.calls += 1;
-        match (one.decision.as_deref(), tone(one)) {
+        match (one.outcome.as_deref(), tone(one)) {
             (Some("denied"), _) => today.refused += 1,
             (_, Tone::Stop) => today.failed += 1,
             _ => {}

@@ -266,7 +266,7 @@ async fn rank(console: &Console, id: &str, model: Option<&Package>) -> Option<Ra
         let number = |name: &str| one[name].as_f64();
         Term {
             name: one["dimension"].as_str().unwrap_or_default().to_owned(),
-            value: number("value").map_or_else(|| "not known".to_owned(), |value| format!("{value:.2}")),
+            value: number("value").map_or_else(|| "–".to_owned(), |value| format!("{value:.2}")),
             weight: format!("{:.2}", number("weight").unwrap_or_default()),
             worth: format!("{:.3}", number("worth").unwrap_or_default()),
             because: one["because"].as_str().unwrap_or("not known, so it counts 0").to_owned(),
