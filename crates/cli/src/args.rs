@@ -117,6 +117,8 @@ pub(crate) enum Command {
     Chain(commands::chain::ChainArgs),
     /// Serve every installed tool to a client on standard input and output
     Mcp(commands::mcp::McpArgs),
+    /// Try everything: a registry, the gateway and the console, with tools in them, on this machine
+    Up(commands::up::UpArgs),
     /// Serve every installed tool over HTTP, until it is stopped
     Serve(commands::serve::ServeArgs),
     /// Print an address that signs you in to the console of `haft serve`, once

@@ -140,6 +140,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Update(args) => commands::update::run(args, &home()?, ask, json, printer),
         Command::Trust(args) => commands::trust::run(args, &home()?, ask, json, printer),
         Command::Mcp(args) => commands::mcp::run(args, &home()?, printer),
+        Command::Up(args) => commands::up::run(args, &home()?, json, printer),
         Command::Serve(args) => commands::serve::run(args, &home()?, json, printer),
         Command::Console(args) => commands::console::run(args, &home()?, json, printer),
         Command::Token(args) => commands::token::run(args, &home()?, ask, json, printer),

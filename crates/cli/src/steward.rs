@@ -1,7 +1,7 @@
 //! What a gateway has done for it: the packages of the home are found, and what the policy wants done is done.
 
 use std::io::Write;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use gateway::steward::{Deed, Package, Standing, Steward, Trouble};
@@ -29,7 +29,8 @@ pub(crate) struct Owner {
 
 impl Steward for Owner {
     fn files(&self) -> Vec<PathBuf> {
-        let names = [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, revoked::NAME, "policy.toml"];
+        let names =
+            [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, revoked::NAME, "policy.toml"];
         names.iter().map(|name| self.home.path().join(name)).collect()
     }
 
@@ -50,7 +51,9 @@ impl Steward for Owner {
 
     fn deed(&self, deed: &Deed) -> Result<Value, Trouble> {
         let (words, typed) = typed(deed);
-        self.run(&words, &typed)
+        // What an agent names is no file of the folder that somebody happens to be in.
+        let folder = matches!(deed, Deed::Bring { .. }).then_some(Path::new("/"));
+        self.run(&words, &typed, folder)
     }
 }
 
@@ -77,9 +80,12 @@ impl Owner {
     }
 
     /// Runs a verb in a process of its own, as at a terminal where nobody can be asked; what it tells programs.
-    fn run(&self, words: &[String], typed: &str) -> Result<Value, Trouble> {
+    fn run(&self, words: &[String], typed: &str, folder: Option<&Path>) -> Result<Value, Trouble> {
         let broken = |doing: &str, error: std::io::Error| Trouble {
-            message: format!("failed to {doing} `haft {}`", words.first().map_or("", String::as_str)),
+            message: format!(
+                "failed to {doing} `haft {}`",
+                words.first().map_or("", String::as_str)
+            ),
             causes: vec![error.to_string()],
             hints: Vec::new(),
         };
@@ -89,6 +95,9 @@ impl Owner {
         // No project is meant: the console is about the owner's own home.
         command.current_dir(self.home.path()).env(BY_CONSOLE, "1");
         command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        if let Some(folder) = folder {
+            command.current_dir(folder);
+        }
         let mut child = command.spawn().map_err(|error| broken("start", error))?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has said why by then.
@@ -97,12 +106,17 @@ impl Owner {
         let output = child.wait_with_output().map_err(|error| broken("wait for", error))?;
         let told: Option<Value> = serde_json::from_slice(&output.stdout).ok();
         match told {
-            Some(told) if told["ok"] == false && told["error"].is_object() => Err(trouble(&told["error"])),
+            Some(told) if told["ok"] == false && told["error"].is_object() => {
+                Err(trouble(&told["error"]))
+            }
             Some(told) => Ok(told),
             None if output.status.success() => Ok(Value::Null),
             None => Err(Trouble {
                 message: format!("`haft {}` ended with {}", words[0], output.status),
-                causes: String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect(),
+                causes: String::from_utf8_lossy(&output.stderr)
+                    .lines()
+                    .map(str::to_owned)
+                    .collect(),
                 hints: Vec::new(),
             }),
         }
@@ -152,6 +166,8 @@ fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
             }
             vec!["install", "--yes", "--env-stdin", "--card", card, "--", what]
         }
+        Deed::Bring { id } => vec!["install", "--yes", "--", id],
+        Deed::Reset => vec!["reset", "--yes"],
         Deed::Status { id } => vec!["status", "--", id],
         Deed::Newer { id } => vec!["update", "--check", "--", id],
         Deed::Update { id, digest } => vec!["update", "--yes", "--expect", digest, "--", id],
@@ -167,7 +183,9 @@ fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
             vec!["secret", "set", "--", package, name]
         }
         Deed::ForgetSecret { package, name } => vec!["secret", "rm", "--", package, name],
-        Deed::Rank { capability } => vec!["rank", "--installed", "--limit", "1000", "--", capability],
+        Deed::Rank { capability } => {
+            vec!["rank", "--installed", "--limit", "1000", "--", capability]
+        }
         Deed::Doctor => vec!["doctor"],
     };
     (words.into_iter().map(str::to_owned).collect(), stdin)
@@ -200,7 +218,11 @@ mod tests {
         for deed in [
             Deed::Search { words: hostile() },
             Deed::Card { what: hostile() },
-            Deed::Install { what: hostile(), card: "sha256:0".into(), values: vec![("A".into(), value())] },
+            Deed::Install {
+                what: hostile(),
+                card: "sha256:0".into(),
+                values: vec![("A".into(), value())],
+            },
             Deed::Revoke { id: hostile() },
             Deed::KeepSecret { package: hostile(), name: "A".into(), value: value() },
             Deed::Rank { capability: hostile() },

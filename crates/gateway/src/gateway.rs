@@ -4,16 +4,19 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use host::{Host, Notice};
+use host::{CallError, Host, Notice, Tool, Violation};
 use ledger::state::approvals::TicketId;
+use trace::Traces;
 
 use crate::door::Door;
 use crate::mcp::client::{Client, lock};
 use crate::mcp::seal::Seal;
 use crate::mcp::servers::Listings;
+use crate::mcp::tasks::Tasks;
 use crate::mcp::waiting::Waiting;
 use crate::shelf::{Shelf, Stock};
 use crate::steward::Steward;
+use crate::watch::Watch;
 
 /// How often it is looked whether what is installed has changed, while anybody is there to be told.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
@@ -28,6 +31,8 @@ pub struct Options {
     pub key: [u8; 32],
     /// Where the console is, where there is one: an address without a slash at its end.
     pub console: Option<String>,
+    /// Who is told where the time of calls goes.
+    pub traces: Option<Traces>,
 }
 
 /// Every installed tool, behind one entry.
@@ -37,6 +42,8 @@ pub struct Gateway {
     pub(crate) seal: Seal,
     pub(crate) waiting: Waiting,
     pub(crate) listings: Listings,
+    pub(crate) tasks: Tasks,
+    pub(crate) watch: Arc<Watch>,
     pub(crate) console: Option<String>,
     /// Who may see the console.
     pub(crate) door: Door,
@@ -59,6 +66,8 @@ impl Gateway {
             seal: Seal::new(&options.key),
             waiting: Waiting::default(),
             listings: Listings::default(),
+            tasks: Tasks::default(),
+            watch: Arc::new(Watch::new(options.traces)),
             console: options.console,
             door: Door::default(),
             clients: Mutex::default(),
@@ -77,6 +86,7 @@ impl Gateway {
                 tokio::time::sleep(LOOK_AGAIN).await;
                 let Some(gateway) = watched.upgrade() else { return };
                 gateway.waiting.tidy();
+                gateway.tasks.tidy();
                 if gateway.has_clients() {
                     known = gateway.look_again(known).await;
                 }
@@ -102,6 +112,7 @@ impl Gateway {
             client.leave();
         }
         self.waiting.clear();
+        self.tasks.clear();
         let stock = self.stock().await;
         stock.host.settle().await;
         let _ = stock.host.records().settle().await;
@@ -119,6 +130,18 @@ impl Gateway {
 
     fn clients(&self) -> Vec<Arc<Client>> {
         lock(&self.clients).iter().filter_map(Weak::upgrade).collect()
+    }
+
+    /// What there is now, for those who count.
+    pub(crate) async fn counted(&self) -> String {
+        let stock = self.stock().await;
+        let enabled = stock.packages.iter().filter(|one| one.is_enabled).count();
+        self.watch.text(&[
+            ("packages", stock.packages.len()),
+            ("packages_enabled", enabled),
+            ("tools", stock.offers.len()),
+            ("clients", self.clients().len()),
+        ])
     }
 
     fn has_clients(&self) -> bool {
@@ -156,6 +179,21 @@ impl Gateway {
                 let Some(uri) = notice.params["uri"].as_str() else { return };
                 self.clients().iter().for_each(|client| client.updated(uri, &notice.params));
             }
+        }
+    }
+
+    /// Has done what the policy wants done about tools that reached for what they were not given, beside the answer.
+    pub(crate) fn violated(&self, all: impl Iterator<Item = (Arc<Tool>, Violation)>) {
+        for (tool, violation) in all {
+            let steward = Arc::clone(self.shelf.steward());
+            tokio::task::spawn_blocking(move || steward.violated(&tool, &violation));
+        }
+    }
+
+    /// Keeps the question that a call raised, where it did.
+    pub(crate) fn keep_ticket_of(&self, error: &CallError, call: [String; 3]) {
+        if let Some(ticket) = error.details["ticket"].as_str().and_then(TicketId::parse) {
+            self.keep_ticket(call, ticket);
         }
     }
 

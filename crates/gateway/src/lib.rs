@@ -9,12 +9,17 @@
 //! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
 //! | `door` | who may see the console |
 //! | `refusal` | what an agent is told of a call that came to nothing |
+//! | `watch` | what is counted, and told to a collector of traces |
 //! | `gateway` | everything that the faces share |
+//! | `bring` | tools that an agent, or somebody with a token, has installed |
+//! | `call` | a call that somebody else than a client of MCP asks for |
 //! | [`mcp`] | MCP, in both of its eras |
 //! | [`socket`], [`relay`] | the one host of a home, and what clients start that leads there |
 //! | [`token`] | who may do what over HTTP |
 //! | [`web`] | the gateway over HTTP, and the console of its owner |
 
+mod bring;
+mod call;
 mod door;
 mod gateway;
 mod mark;
@@ -29,6 +34,7 @@ pub mod socket;
 pub mod steward;
 pub mod token;
 pub mod view;
+mod watch;
 pub mod web;
 
 pub use gateway::{Gateway, Options};

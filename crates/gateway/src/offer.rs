@@ -1,14 +1,20 @@
 //! One thing that an agent can call: an action of an installed package, under a name of its own.
 
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use host::Tool;
-use manifest::export::{Format, Options, export};
+use ledger::state::names::Named;
+use manifest::export::{Format, Name, Options, export};
 use manifest::model::Action;
 use search::{Entry, EntryError};
 use serde_json::{Map, Value};
+use sha2::{Digest, Sha256};
 
 use crate::shelf::Shelved;
+
+/// The longest name that every client takes.
+const LONGEST: usize = 64;
 
 /// One thing that an agent can call.
 #[derive(Debug)]
@@ -33,7 +39,8 @@ impl Offer {
 
     /// A few words on what it does.
     pub(crate) fn summary(&self) -> &str {
-        let said = ["description", "title"].into_iter().find_map(|key| self.definition[key].as_str());
+        let said =
+            ["description", "title"].into_iter().find_map(|key| self.definition[key].as_str());
         said.unwrap_or(&self.action)
     }
 
@@ -45,15 +52,16 @@ impl Offer {
     }
 }
 
-/// Everything that can be called of what is installed and switched on. Names depend on all of it, so that two views never
-/// call different things the same.
-pub(crate) fn offers(packages: &[Arc<Shelved>]) -> Vec<Offer> {
+/// Everything that can be called of what is installed and switched on, and the names that were given anew. Names are of all of
+/// it together, so that two views never call different things the same.
+pub(crate) fn offers(packages: &[Arc<Shelved>], known: &[Named]) -> (Vec<Offer>, Vec<Named>) {
     let callable = packages.iter().filter(|one| one.is_enabled);
     let callable: Vec<_> =
         callable.filter_map(|one| Some((one, one.tool.as_ref().ok()?))).collect();
     let models: Vec<_> = callable.iter().map(|(_, tool)| tool.package.clone()).collect();
     let exported = export(&models, Format::Mcp, &Options::default());
-    let Value::Object(mut document) = exported.document else { return Vec::new() };
+    let mut names = Names::of(known);
+    let Value::Object(mut document) = exported.document else { return Default::default() };
     let definitions = match document.get_mut("tools").map(Value::take) {
         Some(Value::Array(definitions)) => definitions,
         _ => Vec::new(),
@@ -62,12 +70,14 @@ pub(crate) fn offers(packages: &[Arc<Shelved>]) -> Vec<Offer> {
     for (definition, name) in definitions.into_iter().zip(exported.names) {
         let found = callable.iter().find(|(_, tool)| tool.package.canonical_id() == name.package);
         let Some((package, tool)) = found else { continue };
-        let definition = match own(tool, &name.action) {
+        let mut definition = match own(tool, &name.action) {
             Some(own) => as_the_server_said(own, definition),
             None => definition,
         };
+        let exposed = names.of_action(&name);
+        definition["name"] = exposed.clone().into();
         offers.push(Offer {
-            name: name.exposed,
+            name: exposed,
             package: Arc::clone(package),
             tool: Arc::clone(tool),
             action: name.action,
@@ -75,7 +85,44 @@ pub(crate) fn offers(packages: &[Arc<Shelved>]) -> Vec<Offer> {
             definition,
         });
     }
-    offers
+    (offers, names.given)
+}
+
+/// The names that were given, and those that are given now.
+struct Names<'n> {
+    by_action: HashMap<(&'n str, &'n str), &'n str>,
+    taken: HashSet<String>,
+    given: Vec<Named>,
+}
+
+impl<'n> Names<'n> {
+    fn of(known: &'n [Named]) -> Self {
+        let by_action = known.iter().map(|one| ((&*one.package, &*one.action), &*one.exposed));
+        let taken = known.iter().map(|one| one.exposed.clone());
+        Self { by_action: by_action.collect(), taken: taken.collect(), given: Vec::new() }
+    }
+
+    /// The name that an action has, or gets: the one that it would like, or the same with digits of its own.
+    fn of_action(&mut self, wanted: &Name) -> String {
+        let Name { exposed, package, action } = wanted;
+        if let Some(known) = self.by_action.get(&(&**package, &**action)) {
+            return (*known).to_owned();
+        }
+        let digest = Sha256::digest(format!("{}:{package}/{action}", package.len()));
+        let digits: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        let longer = (1..=4).map(|times| {
+            let digits = &digits[..8 * times];
+            let kept: String = exposed.chars().take(LONGEST - digits.len() - 1).collect();
+            format!("{kept}_{digits}")
+        });
+        let free = std::iter::once(exposed.clone()).chain(longer);
+        let mut free = free.filter(|name| !self.taken.contains(name));
+        let given = free.next().unwrap_or_else(|| digits.clone());
+        self.taken.insert(given.clone());
+        let (package, action) = (package.clone(), action.clone());
+        self.given.push(Named { exposed: given.clone(), package, action });
+        given
+    }
 }
 
 /// What a server said of one of its tools, as it was approved.
@@ -107,5 +154,32 @@ fn fill(theirs: &mut Map<String, Value>, ours: Value) {
     let Value::Object(ours) = ours else { return };
     for (key, value) in ours {
         theirs.entry(key).or_insert(value);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted(exposed: &str, package: &str, action: &str) -> Name {
+        Name { exposed: exposed.into(), package: package.into(), action: action.into() }
+    }
+
+    #[test]
+    fn a_name_stays_with_what_it_was_given_to_and_goes_to_no_other() {
+        let gone = Named { exposed: "a_b".into(), package: "mcpb:gone".into(), action: "b".into() };
+        let kept = Named { exposed: "c_1".into(), package: "mcpb:c".into(), action: "x".into() };
+        let known = [gone, kept];
+        let mut names = Names::of(&known);
+        assert_eq!(names.of_action(&wanted("c", "mcpb:c", "x")), "c_1");
+        let other = names.of_action(&wanted("a_b", "mcpb:a", "b"));
+        assert!(other.starts_with("a_b_") && other.len() == 12, "{other}");
+        assert_eq!(names.of_action(&wanted("d", "mcpb:d", "x")), "d");
+        let clash = names.of_action(&wanted("d", "mcpb:e", "x"));
+        assert_ne!(clash, "d");
+        assert_eq!(names.given.len(), 3);
+        let long = names.of_action(&wanted(&"l".repeat(64), "mcpb:l", "x"));
+        let longer = names.of_action(&wanted(&"l".repeat(64), "mcpb:m", "x"));
+        assert!(long.len() <= 64 && longer.len() <= 64 && long != longer);
     }
 }

@@ -42,7 +42,9 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
         Kind::NeedsApproval(_) => {
             let ticket = error.details["ticket"].as_str()?;
             let page = console.map(|url| format!(", or at {url}")).unwrap_or_default();
-            format!("It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve refuse {ticket}`{page}.")
+            format!(
+                "It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve refuse {ticket}`{page}."
+            )
         }
         Kind::NeedsLogin => format!("The owner signs in with `haft login {named}`."),
         Kind::MissingInput => format!("The owner sets it with `haft secret set {named} NAME`."),
@@ -51,7 +53,8 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
             format!("The owner grants it with `haft grant {named} --{kind} {}`.", place.asked)
         }
         Kind::Distrusted => {
-            "The owner decides in policy.toml whom to trust (`[trust]`, or `allow` of the package).".to_owned()
+            "The owner decides in policy.toml whom to trust (`[trust]`, or `allow` of the package)."
+                .to_owned()
         }
         Kind::Denied => "The owner decides that in policy.toml.".to_owned(),
         _ => return None,
@@ -67,13 +70,15 @@ fn retry(error: &CallError) -> &'static str {
         }
         Kind::Denied | Kind::Distrusted => "Do not try again: it stays refused.",
         Kind::BadInput => "Call it again with other arguments.",
-        Kind::Unavailable | Kind::TimedOut if error.passes_after.is_some() => "It may work if you try again.",
+        Kind::Unavailable | Kind::TimedOut if error.passes_after.is_some() => {
+            "It may work if you try again."
+        }
         Kind::Unknown | Kind::BadChain => "Do not try again.",
         Kind::Failed
         | Kind::TimedOut
         | Kind::TooMuchOutput
         | Kind::BadOutput
-        | Kind::NeedsAnswers
+        | Kind::Unfinished
         | Kind::Unavailable
         | Kind::Cancelled => "The same call will most likely fail again.",
     }

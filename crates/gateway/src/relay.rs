@@ -6,6 +6,7 @@
 use std::collections::HashSet;
 use std::io;
 
+use serde_json::Value;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -25,12 +26,13 @@ pub trait Reach {
 /// What is known of the conversation, so that it can go on with another host.
 #[derive(Default)]
 struct Known {
-    /// How the client greeted, and that it was content.
-    greeting: Option<(Id, String)>,
+    /// What the client greeted with, and that it was content.
+    greeting: Option<Value>,
     initialized: Option<String>,
     /// What was asked and not answered.
     open: HashSet<Id>,
-    /// An answer to our own greeting, which is not for the client.
+    /// How often a host was greeted for the client, and whose answer is not for it.
+    greeted: u64,
     swallow: Option<Id>,
 }
 
@@ -107,7 +109,7 @@ impl Known {
         match message::parse(text.trim()) {
             Ok(Message::Request(request)) => {
                 if request.method == "initialize" {
-                    self.greeting = Some((request.id.clone(), text.to_owned()));
+                    self.greeting = request.params().ok();
                 }
                 // Nobody waits for the end of what goes on until the end.
                 if request.method != "subscriptions/listen" {
@@ -125,8 +127,7 @@ impl Known {
     fn answer(&mut self, line: &[u8]) -> bool {
         let Ok(text) = std::str::from_utf8(line) else { return true };
         if let Ok(Message::Answer { id, .. }) = message::parse(text.trim()) {
-            if self.swallow.as_ref() == Some(&id) && !self.open.contains(&id) {
-                self.swallow = None;
+            if self.swallow.take_if(|ours| *ours == id).is_some() {
                 return false;
             }
             self.open.remove(&id);
@@ -147,9 +148,13 @@ impl Known {
 
     /// Greets a new host as the client greeted the first.
     async fn greet_again(&mut self, host: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
-        if let Some((id, line)) = &self.greeting {
+        if let Some(params) = &self.greeting {
+            self.greeted += 1;
+            let id = Id::again(self.greeted);
+            let line = message::request(&id, "initialize", params);
             host.write_all(line.as_bytes()).await?;
-            self.swallow = Some(id.clone());
+            host.write_all(b"\n").await?;
+            self.swallow = Some(id);
         }
         if let Some(line) = &self.initialized {
             host.write_all(line.as_bytes()).await?;

@@ -20,9 +20,6 @@ use crate::view::{List, View};
 /// How long what was approved of a server may be read.
 const READING: Duration = Duration::from_secs(10);
 
-/// How long the files of a package are taken for what they were when they were last looked at.
-const UNCHANGED: Duration = Duration::from_secs(1);
-
 /// What is installed, and the newest of it.
 #[derive(Debug)]
 pub(crate) struct Shelf {
@@ -64,27 +61,19 @@ pub(crate) struct Shelved {
     pub(crate) trust: Trust,
     pub(crate) tool: Result<Arc<Tool>, String>,
     files: Vec<PathBuf>,
-    seen: Mutex<(Instant, Marks)>,
+    marks: Marks,
 }
 
 impl Shelved {
     fn new(package: Package) -> Self {
         let Package { id, version, is_enabled, standing, trust, tool, files } = package;
-        let seen = Mutex::new((Instant::now(), Marks::of(&files)));
-        Self { id, version, is_enabled, standing, trust, tool: tool.map(Arc::new), files, seen }
+        let marks = Marks::of(&files);
+        Self { id, version, is_enabled, standing, trust, tool: tool.map(Arc::new), files, marks }
     }
 
     /// Whether its files are what they were when it was read.
     fn is_unchanged(&self) -> bool {
-        let mut seen = lock(&self.seen);
-        if seen.0.elapsed() < UNCHANGED {
-            return true;
-        }
-        let is_same = Marks::of(&self.files) == seen.1;
-        if is_same {
-            seen.0 = Instant::now();
-        }
-        is_same
+        Marks::of(&self.files) == self.marks
     }
 }
 
@@ -165,7 +154,14 @@ impl Stock {
         let (policy, home) = (settings.policy.clone(), settings.home.clone());
         let packages: Vec<_> =
             packages.into_iter().map(|one| Arc::new(Shelved::new(one))).collect();
-        let offers: Vec<_> = offers(&packages).into_iter().map(Arc::new).collect();
+        let state = &host.records().state;
+        // Where they cannot be read, names are given as if for the first time, and not kept.
+        let known = state.names().await.unwrap_or_default();
+        let (offers, given) = offers(&packages, &known);
+        if !given.is_empty() {
+            let _ = state.keep_names(&given, host::records::now()).await;
+        }
+        let offers: Vec<_> = offers.into_iter().map(Arc::new).collect();
         let named = offers.iter().enumerate().map(|(at, offer)| (offer.name.clone(), at));
         Ok(Self {
             by_name: named.collect(),
@@ -195,7 +191,8 @@ impl Stock {
     pub(crate) fn package(&self, id: &str) -> Option<&Arc<Shelved>> {
         let whole = self.packages.iter().find(|one| one.id == id);
         whole.or_else(|| {
-            let bare = |one: &&Arc<Shelved>| one.id.split_once(':').is_some_and(|(_, bare)| bare == id);
+            let bare =
+                |one: &&Arc<Shelved>| one.id.split_once(':').is_some_and(|(_, bare)| bare == id);
             let mut found = self.packages.iter().filter(bare);
             found.next().filter(|_| found.next().is_none())
         })

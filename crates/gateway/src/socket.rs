@@ -29,6 +29,9 @@ const LONGEST: u64 = 64 << 10;
 /// How long somebody who connects may take to say what they want.
 const PATIENCE: Duration = Duration::from_secs(10);
 
+/// How often it is looked whether somebody is there, and whether they would find us.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
+
 /// What somebody who connects wants.
 #[derive(Clone, Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -94,6 +97,11 @@ impl Seat {
             Err(std::fs::TryLockError::WouldBlock) => Ok(None),
             Err(std::fs::TryLockError::Error(error)) => Err(error),
         }
+    }
+
+    /// Whether the socket is still where clients look for it.
+    fn is_found(&self) -> bool {
+        self.home.join(SOCKET).exists()
     }
 
     /// Listens where clients look for the host.
@@ -183,6 +191,7 @@ pub enum Stay {
 /// Serves those who connect, until it is told to stop, nobody needs it any more, or another takes over.
 pub async fn serve(
     gateway: Arc<Gateway>,
+    seat: Arc<Seat>,
     listener: UnixListener,
     stay: Stay,
     stop: CancellationToken,
@@ -190,10 +199,6 @@ pub async fn serve(
     let clients = Arc::new(AtomicUsize::new(0));
     let mut left = Instant::now();
     loop {
-        let idle = match stay {
-            Stay::Always => Duration::from_hours(1),
-            Stay::While(idle) => idle.min(Duration::from_secs(1)),
-        };
         tokio::select! {
             accepted = listener.accept() => {
                 let Ok((stream, _)) = accepted else {
@@ -207,7 +212,11 @@ pub async fn serve(
                     let _ = welcome(&gateway, stream, &stop).await;
                 });
             }
-            () = tokio::time::sleep(idle) => {
+            () = tokio::time::sleep(LOOK_AGAIN) => {
+                // Where nobody can find it, nobody will need it.
+                if !seat.is_found() {
+                    stop.cancel();
+                }
                 if clients.load(Ordering::Acquire) > 0 {
                     left = Instant::now();
                 } else if let Stay::While(idle) = stay && left.elapsed() >= idle {

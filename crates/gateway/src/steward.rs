@@ -51,6 +51,13 @@ pub enum Deed {
         /// What it asks for.
         values: Vec<(String, Secret)>,
     },
+    /// A package of a registry is installed where the policy lets it in without anybody who looks at its card.
+    Bring {
+        /// Its id, which is no path and no address.
+        id: String,
+    },
+    /// Everything that was installed goes.
+    Reset,
     /// What is known of a package that is installed.
     Status {
         /// Its id.

@@ -82,10 +82,15 @@ impl std::fmt::Display for TokenError {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::File(path, _) => write!(out, "failed to use `{}`", path.display()),
-            Self::Broken(path) => write!(out, "`{}` holds no tokens that can be read", path.display()),
+            Self::Broken(path) => {
+                write!(out, "`{}` holds no tokens that can be read", path.display())
+            }
             Self::Taken => write!(out, "there is a token of that name already"),
             Self::Missing => write!(out, "there is no token of that name"),
-            Self::Name => write!(out, "the name of a token has letters of ASCII, digits, `-`, `_` and `.`, and is no longer than 64"),
+            Self::Name => write!(
+                out,
+                "the name of a token has letters of ASCII, digits, `-`, `_` and `.`, and is no longer than 64"
+            ),
         }
     }
 }
@@ -220,7 +225,10 @@ fn check_private(found: &fs::Metadata) -> io::Result<()> {
     if others == 0 {
         return Ok(());
     }
-    Err(io::Error::new(io::ErrorKind::PermissionDenied, "others may use it; `chmod 600` keeps them from it"))
+    Err(io::Error::new(
+        io::ErrorKind::PermissionDenied,
+        "others may use it; `chmod 600` keeps them from it",
+    ))
 }
 
 #[cfg(not(unix))]
@@ -270,7 +278,10 @@ mod tests {
         let found = tokens.find(&secret, now).unwrap();
         assert_eq!((found.role, found.profile.as_deref()), (Role::Agent, Some("coding")));
         assert_eq!(tokens.find(&secret[..secret.len() - 1], now), None);
-        assert!(matches!(tokens.add("laptop", Role::Owner, None, now, None), Err(TokenError::Taken)));
+        assert!(matches!(
+            tokens.add("laptop", Role::Owner, None, now, None),
+            Err(TokenError::Taken)
+        ));
         assert!(matches!(tokens.add("a b", Role::Owner, None, now, None), Err(TokenError::Name)));
         assert!(!fs::read_to_string(tokens.file()).unwrap().contains(&secret));
         let soon = now.plus(Duration::from_secs(1));

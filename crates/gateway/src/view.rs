@@ -39,8 +39,6 @@ pub(crate) struct List {
     pub(crate) is_folded: bool,
     /// The definitions that are shown, without brackets around them.
     pub(crate) text: String,
-    /// How many those are.
-    pub(crate) shown: usize,
 }
 
 impl List {
@@ -57,7 +55,10 @@ impl List {
             View::Raw(id) => {
                 let package = stock.package(id);
                 let is_its = |offer: &Offer| package.is_some_and(|one| one.id == offer.package.id);
-                all(stock, is_its).into_iter().map(|(_, offer)| (offer.action.clone(), offer)).collect()
+                all(stock, is_its)
+                    .into_iter()
+                    .map(|(_, offer)| (offer.action.clone(), offer))
+                    .collect()
             }
         };
         let pins: Vec<&Which> = match view {
@@ -80,7 +81,7 @@ impl List {
                 View::All | View::Profile(_) => offer.text.clone(),
             })
             .collect();
-        Self { is_folded, text: shown.join(","), shown: shown.len(), offers: held }
+        Self { is_folded, text: shown.join(","), offers: held }
     }
 
     /// What is called so here.

@@ -66,8 +66,8 @@ pub enum Kind {
     NeedsApproval(Box<Question>),
     /// The owner has to sign in first, or to sign in for more.
     NeedsLogin,
-    /// The tool asks its user something before it goes on.
-    NeedsAnswers,
+    /// Nothing has come of it yet: the tool asks its user something before it goes on, or goes on as a task.
+    Unfinished,
     /// What it needs to run is not there: a runtime, an engine, walls, the network.
     Unavailable,
     /// It was called off.
@@ -89,7 +89,7 @@ impl Kind {
             Self::Denied | Self::Distrusted | Self::Blocked(_) => "denied",
             Self::NeedsApproval(_) => "needs_approval",
             Self::NeedsLogin => "needs_login",
-            Self::NeedsAnswers => "needs_answers",
+            Self::Unfinished => "unfinished",
             Self::Unavailable => "unavailable",
             Self::Cancelled => "cancelled",
         }

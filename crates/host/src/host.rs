@@ -334,7 +334,7 @@ impl Host {
             // How fast an answer is found says nothing of the tool.
             _ if answered.is_cached => CountAs::Beside,
             // Nothing has come of it yet.
-            Err(error) if error.kind == Kind::NeedsAnswers => CountAs::Beside,
+            Err(error) if error.kind == Kind::Unfinished => CountAs::Beside,
             // What a chain passes on is written down in it already, and a test is nobody's habit.
             Ok(output)
                 if self.settings.policy.chains.flows

@@ -70,8 +70,8 @@ mod weight;
 pub use blocked::{Blocked, Why};
 pub use brought::Brought;
 pub use call::{
-    Advance, Approver, AskedStep, Call, Given, Matter, Output, Peer, Progress, Refused, Resumed, Said,
-    Tool,
+    Advance, Approver, AskedStep, Call, Given, Matter, Output, Peer, Progress, Refused, Resumed,
+    Said, Tool,
 };
 pub use choose::could_start;
 pub use confine::denied;

@@ -3,9 +3,7 @@
 //! What the author does not say is told as not said; it is never taken for harmless.
 
 use crate::inert::short;
-use crate::model::{
-    Action, AuthKind, Channel, Input, Package, Permissions, Sandbox, SideEffects,
-};
+use crate::model::{Action, AuthKind, Channel, Input, Package, Permissions, Sandbox, SideEffects};
 
 /// How much a fact should weigh with whoever reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

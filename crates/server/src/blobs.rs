@@ -22,8 +22,8 @@ use object_store::{
 };
 use package::digest::{Digest, Hasher};
 
-use crate::traces::{self, Place};
 use crate::trouble::{Trouble, is_no_bucket};
+use trace::Place;
 
 /// How long a bucket that does not answer is asked again: whoever waits for us is told before long.
 const PERSISTENCE: Duration = Duration::from_secs(10);
@@ -230,7 +230,7 @@ impl Blobs {
 
     /// Keeps bytes, durably, under their digest.
     pub async fn put(&self, digest: Digest, bytes: Bytes) -> Result<(), BlobError> {
-        let _writing = traces::part(Place::Files, "write a package file");
+        let _writing = trace::part(Place::Files, "write a package file");
         for _ in 0..REMOVED_BETWEEN {
             match self.write(digest, &bytes, PutMode::Create).await {
                 Ok(()) => {
@@ -276,7 +276,7 @@ impl Blobs {
 
     /// Reads a blob whole; what is not of its digest is refused.
     pub async fn get(&self, digest: Digest) -> Result<Bytes, BlobError> {
-        let _reading = traces::part(Place::Files, READ);
+        let _reading = trace::part(Place::Files, READ);
         let found = self.store.get(&self.key(digest)).await;
         let read = found.map_err(|error| self.failed(digest, error))?.bytes().await;
         let bytes = read.map_err(|error| self.failed(digest, error))?;
@@ -290,7 +290,7 @@ impl Blobs {
         digest: Digest,
         part: std::ops::Range<u64>,
     ) -> Result<BoxStream<'static, Result<Bytes, BlobError>>, BlobError> {
-        let _reading = traces::part(Place::Files, READ);
+        let _reading = trace::part(Place::Files, READ);
         let options =
             GetOptions { range: Some(GetRange::Bounded(part.clone())), ..GetOptions::default() };
         let found = self.store.get_opts(&self.key(digest), options).await;

@@ -20,10 +20,10 @@ use tokio::sync::Mutex;
 use crate::store::feed::{Changed, Offered};
 use crate::store::{Store, StoreError};
 use crate::token::Scope;
-use crate::traces::{Place, part};
 use names::Names;
 use saved::Saved;
 use shelf::{Row, Shelf};
+use trace::{Place, part};
 
 /// How many changes are read at once.
 const BATCH: u32 = 5_000;

@@ -4,8 +4,6 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`reach`] | the one address that a client of ours reaches |
-//! | [`traces`] | where the time of a request goes, told to a collector |
 //! | [`trouble`] | what is wrong with a place that something is kept in |
 //! | [`token`] | what somebody shows to be let in |
 //! | [`blobs`] | the files of packages, by their digest |
@@ -38,14 +36,12 @@ mod kept;
 mod memory;
 pub mod metrics;
 pub mod rate;
-pub mod reach;
 mod ready;
 pub mod service;
 pub mod settings;
 pub mod store;
 mod stored;
 pub mod token;
-pub mod traces;
 pub mod trouble;
 pub mod upload;
 pub mod web;

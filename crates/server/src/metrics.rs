@@ -17,7 +17,7 @@ use prometheus_client::registry::{Registry as Names, Unit};
 use registry::Outcome;
 
 use crate::service::{Registry, now};
-use crate::traces::Traces;
+use trace::Traces;
 
 /// What the text is, as it is told to whoever asks.
 pub const CONTENT_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";

@@ -5,6 +5,7 @@ use host::Records;
 use host::records::now;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
+use ledger::state::wishes::Wish;
 use policy::{Arguments, Pattern};
 use serde_json::{Value, json};
 
@@ -44,7 +45,14 @@ enum What {
         pattern: Pattern,
     },
     /// Show the calls of agents that wait for your word
+    #[command(visible_alias = "list")]
     Waiting,
+    /// Show the tools that agents would have, and are not installed
+    Requests {
+        /// Forget them
+        #[arg(long)]
+        clear: bool,
+    },
     /// Say yes to a call that waits: once, or for longer
     Allow {
         /// What `haft approve waiting` shows, or four letters of its beginning or more
@@ -58,6 +66,7 @@ enum What {
         always: Option<Meant>,
     },
     /// Say no to a call that waits
+    #[command(visible_alias = "deny")]
     Refuse {
         /// What `haft approve waiting` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
@@ -168,6 +177,9 @@ pub(crate) fn run(
             done.note(format!("`{}` is not called", line(&ticket.asked.action)));
             json!({ "refused": to_value(&ticket) })
         }
+        What::Requests { clear } => {
+            return requests(*clear, &runtime, home, json_wanted, printer);
+        }
         What::Surface(args) => return super::surface::run(args, home, ask, json_wanted, printer),
         What::Rules => {
             let rules = match owner::records_there(home, &runtime)? {
@@ -190,6 +202,50 @@ pub(crate) fn run(
         }
     };
     done.tell(document, json_wanted, printer)
+}
+
+/// Shows what agents would have, or forgets it.
+fn requests(
+    clear: bool,
+    runtime: &tokio::runtime::Runtime,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let Some(records) = owner::records_there(home, runtime)? else {
+        if json_wanted {
+            printer.json(&json!([]))?;
+        }
+        return Ok(Exit::Done);
+    };
+    let failed = |error| owner::of_state(&error);
+    if clear {
+        let count = runtime.block_on(records.state.forget_wishes(None)).map_err(failed)?;
+        if json_wanted {
+            printer.json(&json!({ "forgotten": count }))?;
+        } else {
+            printer.note(&format!("{} forgotten", super::count(count, "request")));
+        }
+        return Ok(Exit::Done);
+    }
+    let wishes = runtime.block_on(records.state.wishes()).map_err(failed)?;
+    if json_wanted {
+        let told = |one: &Wish| json!({ "tool": one.tool, "why": one.why, "surface": one.surface, "at": one.at.to_string() });
+        printer.json(&json!(wishes.iter().map(told).collect::<Vec<_>>()))?;
+        return Ok(Exit::Done);
+    }
+    for one in &wishes {
+        let (tool, why) = (line(&one.tool), line(&one.why));
+        printer.result(&format!("{tool}: {why} (by {}, {})\n", line(&one.surface), one.at))?;
+    }
+    if wishes.is_empty() {
+        printer.note("agents ask for no tools");
+    } else {
+        printer.note(
+            "`haft show TOOL` shows what one would be allowed, `haft install TOOL` installs it",
+        );
+    }
+    Ok(Exit::Done)
 }
 
 /// Says yes to a call that waits, and to others for as long as that lasts.

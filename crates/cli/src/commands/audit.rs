@@ -33,7 +33,7 @@ const OUTCOMES: [&str; 25] = [
     "denied",
     "needs_approval",
     "needs_login",
-    "needs_answers",
+    "unfinished",
     "bad_input",
     "bad_chain",
     "missing_input",
@@ -333,7 +333,7 @@ mod tests {
             Kind::Denied,
             Kind::Distrusted,
             Kind::NeedsLogin,
-            Kind::NeedsAnswers,
+            Kind::Unfinished,
             Kind::Unavailable,
             Kind::Cancelled,
         ] {

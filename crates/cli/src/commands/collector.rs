@@ -4,21 +4,22 @@ use std::time::Duration;
 
 use egress::http::{HeaderMap, HeaderName, HeaderValue, Url};
 use percent_encoding::percent_decode_str;
-use server::traces::{Collector, Elsewhere, Sampler};
+use trace::{Collector, Elsewhere, Sampler};
 
 use crate::exit::{Exit, Failure};
 
-/// What the registry is called there unless it is told otherwise.
-const NAME: &str = "haft-registry";
 /// How long a collector may take to answer unless it is told otherwise.
 const WITHIN: Duration = Duration::from_secs(10);
 
 /// The collector that the environment names; none where it names none.
-pub(super) fn named() -> Result<Option<Collector>, Failure> {
-    read(|name| std::env::var(name).ok())
+pub(super) fn named(service: &str) -> Result<Option<Collector>, Failure> {
+    read(service, |name| std::env::var(name).ok())
 }
 
-fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Collector>, Failure> {
+fn read(
+    usual: &str,
+    variable: impl Fn(&str) -> Option<String>,
+) -> Result<Option<Collector>, Failure> {
     // One that is empty is one that is not set.
     let get =
         |name: &str| variable(name).map(|text| text.trim().to_owned()).filter(|it| !it.is_empty());
@@ -57,7 +58,7 @@ fn read(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Collector>, 
     let service = get("OTEL_SERVICE_NAME");
     if service.is_some() || !resource.iter().any(|(key, _)| key == "service.name") {
         resource.retain(|(key, _)| key != "service.name");
-        resource.push(("service.name".to_owned(), service.unwrap_or_else(|| NAME.to_owned())));
+        resource.push(("service.name".to_owned(), service.unwrap_or_else(|| usual.to_owned())));
     }
     let version = env!("CARGO_PKG_VERSION").to_owned();
     if !resource.iter().any(|(key, _)| key == "service.version") {
@@ -136,7 +137,9 @@ mod tests {
     use super::*;
 
     fn of(set: &[(&str, &str)]) -> Result<Option<Collector>, Failure> {
-        read(|name| set.iter().find(|(key, _)| *key == name).map(|(_, text)| (*text).to_owned()))
+        read("usual", |name| {
+            set.iter().find(|(key, _)| *key == name).map(|(_, text)| (*text).to_owned())
+        })
     }
 
     const ENDPOINT: &str = "OTEL_EXPORTER_OTLP_ENDPOINT";
@@ -158,7 +161,7 @@ mod tests {
         let found = of(&[(ENDPOINT, "http://c:4318/base/")]).unwrap().unwrap();
         assert_eq!(found.url.as_str(), "http://c:4318/base/v1/traces");
         assert_eq!((found.within, found.sampler), (WITHIN, Sampler::default()));
-        assert_eq!(found.resource[0], ("service.name".into(), NAME.into()));
+        assert_eq!(found.resource[0], ("service.name".into(), "usual".into()));
         let found = of(&[
             (ENDPOINT, "http://c:4318"),
             ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "https://t/in"),

@@ -15,12 +15,18 @@ use crate::printer::Printer;
 )]
 pub(crate) struct ConsoleArgs {}
 
-pub(crate) fn run(_args: &ConsoleArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+pub(crate) fn run(
+    _args: &ConsoleArgs,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
     owner::check_home(home)?;
     let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::SignIn };
     let told = owner::runtime()?.block_on(connect(home.path(), &wish));
     let missing = |words: String| {
-        Failure::new(Exit::Unavailable, words).hint("`haft serve` serves this home, with its console")
+        Failure::new(Exit::Unavailable, words)
+            .hint("`haft serve` serves this home, with its console")
     };
     match told {
         Ok((_, Told::Address(address))) => {

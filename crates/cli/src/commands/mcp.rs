@@ -49,12 +49,8 @@ pub(crate) fn run(args: &McpArgs, home: &Home, _printer: Printer) -> Outcome {
     })?;
     let started = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
     let session = format!("{}-{}", std::process::id(), started.unwrap_or_default().as_millis());
-    let want = Want::Speak {
-        profile: args.profile.clone(),
-        only: args.only.clone(),
-        folder,
-        session,
-    };
+    let want =
+        Want::Speak { profile: args.profile.clone(), only: args.only.clone(), folder, session };
     let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want };
     let way = Way { home: home.path().to_owned(), wish };
     let runtime = owner::runtime()?;

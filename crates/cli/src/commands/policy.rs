@@ -5,6 +5,7 @@ use policy::{Policy, Surface};
 use serde_json::{Value, json};
 
 use super::call::{Wanted, explain};
+use super::policy_profile;
 use crate::ask::Ask;
 use crate::exit::{Exit, Outcome};
 use crate::home::Home;
@@ -32,6 +33,11 @@ enum What {
     },
     /// Say all that is wrong with the file, or may be
     Check,
+    /// Name parts of what is installed, for clients and tokens
+    Profile {
+        #[command(subcommand)]
+        verb: policy_profile::Verb,
+    },
     /// Show what it means for one call: the decision with its reasons, the walls, the plan
     Explain {
         #[command(flatten)]
@@ -69,6 +75,7 @@ pub(crate) fn run(
         }
         What::Show { defaults: false } => show(owner::policy_file(home)?, json_wanted, printer),
         What::Check => check(home, json_wanted, printer),
+        What::Profile { verb } => policy_profile::run(verb, home, ask, json_wanted, printer),
         What::Explain { wanted, caller } => {
             owner::policy(home)?;
             let surface = match caller {

@@ -21,10 +21,10 @@ use serde_json::json;
 use server::blobs::BlobError;
 use server::service::OpenError;
 use server::settings::{Counting, Limits, Quarantine, Reading};
-use server::traces::Traces;
 use server::{Registry, Settings};
 use tokio::net::TcpListener;
 use tokio::sync::Notify;
+use trace::Traces;
 
 use company::Company;
 
@@ -228,8 +228,8 @@ async fn listen(flag: &str, at: SocketAddr) -> Result<(TcpListener, SocketAddr),
 const BESIDE: &str = "Another server serves this registry too: what is changed at one is found at all within a second; each has its own flags, such as --private, and counts by itself how often somebody asks";
 
 /// Tells a collector where the time of requests goes, if the environment names one.
-fn traces(printer: Printer) -> Result<Option<Traces>, Failure> {
-    let Some(collector) = collector::named()? else { return Ok(None) };
+pub(super) fn traces(name: &str, printer: Printer) -> Result<Option<Traces>, Failure> {
+    let Some(collector) = collector::named(name)? else { return Ok(None) };
     let told = Traces::begin(collector, move |text| printer.warn(&line(text)));
     told.map(Some).map_err(|error| Failure::of(Exit::Invalid, &error))
 }
@@ -253,7 +253,7 @@ fn serve(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> 
         if company.as_ref().is_some_and(|company| company.has_others) {
             printer.note(BESIDE);
         }
-        let traces = traces(printer)?;
+        let traces = traces("haft-registry", printer)?;
         let settings = Settings {
             log: args.log.log(),
             traces: traces.clone(),

@@ -42,7 +42,12 @@ const TOKENS: &str = "tokens.json";
 )]
 pub(crate) struct ServeArgs {
     /// Where to listen
-    #[arg(long, value_name = "ADDR:PORT", default_value = "127.0.0.1:7171", conflicts_with = "background")]
+    #[arg(
+        long,
+        value_name = "ADDR:PORT",
+        default_value = "127.0.0.1:7171",
+        conflicts_with = "background"
+    )]
     listen: SocketAddr,
     /// A further name that it is known by, or an origin (https://…) whose pages are let in; may be repeated
     #[arg(long, value_name = "NAME")]
@@ -53,6 +58,13 @@ pub(crate) struct ServeArgs {
     /// Serve those who start `haft mcp` alone, and end when nobody needs it; `haft mcp` starts it
     #[arg(long, hide = true)]
     background: bool,
+}
+
+impl ServeArgs {
+    /// Serves at a place, and is as usual otherwise.
+    pub(super) fn at(listen: SocketAddr) -> Self {
+        Self { listen, host: Vec::new(), without_token: false, background: false }
+    }
 }
 
 /// The tokens of a home.
@@ -71,11 +83,13 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         let message = "--without-token is for this machine alone, and others reach that address";
         return Err(Failure::invalid(message).hint("`haft token new NAME` makes a token"));
     }
-    let runtime = tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(threads()).build();
+    let runtime =
+        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(threads()).build();
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
     })?;
     let Some(seat) = runtime.block_on(seat(args, home))? else { return Ok(Exit::Done) };
+    let seat = Arc::new(seat);
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault(home, Ask::Nobody)?;
     let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, records);
@@ -83,26 +97,40 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     let stopped = stop.clone();
     interrupt::end_first_within(PATIENCE, move || stopped.cancel());
     runtime.block_on(async {
+        let traces = super::registry::traces("haft-gateway", printer)?;
         let steward = Arc::new(Owner { home: home.clone(), printer });
         let listener = if args.background { None } else { Some(listen(args).await?) };
         let console = listener.as_ref().and_then(console);
-        let options = Options { key: key(home)?, console };
+        let options = Options { key: key(home)?, console, traces: traces.clone() };
         let gateway = Gateway::open(steward, host, options).await;
         let gateway = gateway.map_err(|words| Failure::new(Exit::Unavailable, words))?;
         let listening = seat.listen().map_err(|error| {
-            Failure::new(Exit::Unavailable, "failed to listen for clients of this home").cause(error)
+            Failure::new(Exit::Unavailable, "failed to listen for clients of this home")
+                .cause(error)
         })?;
         let stay = if args.background { Stay::While(IDLE) } else { Stay::Always };
-        let near = tokio::spawn(socket::serve(Arc::clone(&gateway), listening, stay, stop.clone()));
+        let near = tokio::spawn(socket::serve(
+            Arc::clone(&gateway),
+            Arc::clone(&seat),
+            listening,
+            stay,
+            stop.clone(),
+        ));
         if let Some((listener, address)) = listener {
             let settings = Settings { listening: address, ..over_http(args, home)? };
             tell(address, args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
             let stopped = stop.clone();
-            web::serve(Arc::clone(&gateway), listener, settings, async move { stopped.cancelled().await }).await;
+            web::serve(Arc::clone(&gateway), listener, settings, async move {
+                stopped.cancelled().await;
+            })
+            .await;
             stop.cancel();
         }
         let _ = near.await;
         gateway.close().await;
+        if let Some(traces) = traces {
+            traces.close().await;
+        }
         drop(seat);
         Ok(Exit::Done)
     })

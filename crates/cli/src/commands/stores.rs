@@ -15,7 +15,7 @@ const VARIABLES: [&str; 2] = ["HAFT_DATABASE_URL", "DATABASE_URL"];
 /// The most bytes of a file that holds an address.
 const ADDRESS_BYTES: u64 = 64 << 10;
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(super) struct DatabaseArgs {
     /// The database: a file or `postgres://…` [default: registry/registry.db in the home]
     ///
@@ -34,7 +34,7 @@ impl DatabaseArgs {
     }
 }
 
-#[derive(Args, Debug)]
+#[derive(Args, Debug, Default)]
 pub(super) struct BlobArgs {
     /// Where the package files are: a folder or `s3://bucket/prefix` [default: registry/blobs in the home]
     #[arg(long, value_name = "PLACE")]

@@ -49,7 +49,9 @@ enum Verb {
 
 fn role(text: &str) -> Result<Role, String> {
     let found = Role::ALL.into_iter().find(|(_, name)| *name == text);
-    found.map(|(role, _)| role).ok_or_else(|| super::no_such("role", text, &Role::ALL.map(|(_, name)| name)))
+    found
+        .map(|(role, _)| role)
+        .ok_or_else(|| super::no_such("role", text, &Role::ALL.map(|(_, name)| name)))
 }
 
 pub(crate) fn run(

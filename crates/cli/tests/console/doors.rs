@@ -14,9 +14,18 @@ struct Answer {
 }
 
 /// Asks for something with these headers.
-fn ask(running: &Running, method: &str, path: &str, headers: &[(&str, &str)], body: &str) -> Answer {
+fn ask(
+    running: &Running,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
     let mut stream = TcpStream::connect(running.address()).unwrap();
-    let mut text = format!("{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n", body.len());
+    let mut text = format!(
+        "{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
+        body.len()
+    );
     if !headers.iter().any(|(name, _)| *name == "Host") {
         text += &format!("Host: {}\r\n", running.address());
     }
@@ -36,7 +45,18 @@ fn only_a_code_that_counts_signs_in_and_only_once() {
     let desk = Desk::new();
     let running = Running::start(&desk);
     let path = running.sign_in.strip_prefix(&format!("http://{}", running.address())).unwrap();
-    for page in ["/", "/tools", "/approvals", "/calls", "/install", "/secrets", "/policy", "/machine", "/console/events", "/revoke"] {
+    for page in [
+        "/",
+        "/tools",
+        "/approvals",
+        "/calls",
+        "/install",
+        "/secrets",
+        "/policy",
+        "/machine",
+        "/console/events",
+        "/revoke",
+    ] {
         let answer = ask(&running, "GET", page, &[], "");
         assert_eq!(answer.status, 401, "{page}");
         assert!(answer.body.contains("haft console"), "{page}: {}", answer.body);
@@ -126,14 +146,21 @@ fn every_page_has_its_walls_and_other_names_see_nothing() {
         assert_eq!(answer.body.matches("<script").count(), 1, "{page}");
     }
     for host in ["evil.example", "127.0.0.1.nip.io"] {
-        assert_eq!(ask(&running, "GET", "/", &[("Host", host), ("Cookie", &cookie)], "").status, 403);
+        assert_eq!(
+            ask(&running, "GET", "/", &[("Host", host), ("Cookie", &cookie)], "").status,
+            403
+        );
     }
 }
 
 #[test]
 fn a_policy_that_wants_more_than_a_page_gets_more() {
     let desk = Desk::new();
-    super::common::write_below(&desk.path("home"), "policy.toml", "[approval]\nowner_presence = \"terminal\"\n");
+    super::common::write_below(
+        &desk.path("home"),
+        "policy.toml",
+        "[approval]\nowner_presence = \"terminal\"\n",
+    );
     let running = Running::start(&desk);
     let cookie = cookie(&running);
     let page = ask(&running, "GET", "/secrets", &[("Cookie", &cookie)], "");
@@ -161,6 +188,7 @@ fn cookie(running: &Running) -> String {
     .unwrap();
     let mut answer = String::new();
     stream.read_to_string(&mut answer).unwrap();
-    let cookie = answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+    let cookie =
+        answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
     cookie.split(';').next().unwrap().to_owned()
 }

@@ -100,7 +100,11 @@ fn shop(desk: &Desk) -> Served {
     newer["version"] = "0.2.0".into();
     newer["input_schema"]["properties"]["loud"] = json!({"type": "boolean"});
     std::fs::write(&path, newer.to_string()).unwrap();
-    write_below(&desk.path("echo"), "haft.json", r#"{"haft":"1","permissions":{"network":["api.example.com"]}}"#);
+    write_below(
+        &desk.path("echo"),
+        "haft.json",
+        r#"{"haft":"1","permissions":{"network":["api.example.com"]}}"#,
+    );
     publish("echo", "newer.mcpkg");
     shop
 }

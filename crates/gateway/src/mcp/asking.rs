@@ -33,7 +33,7 @@ pub(crate) async fn ask(making: &Making<'_>, error: &CallError) -> Result<String
         let requests = Map::from_iter([(QUESTION.to_owned(), request)]);
         return making.input_required(&requests, State::Ticket(ticket.to_string()));
     }
-    let asker = making.asked.asker(None);
+    let asker = making.asked.asker(None, None);
     match asker.ask("elicitation/create", params).await {
         Ok(answer) => {
             let ticket = answer_ticket(making, ticket, &answer).await?;

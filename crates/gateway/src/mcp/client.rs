@@ -274,12 +274,23 @@ impl Asked {
     }
 
     /// Whom a server can speak with while it works on this; questions go where they are asked, or are handed over.
-    pub(crate) fn asker(&self, later: Option<mpsc::Sender<Question>>) -> Arc<Asker> {
+    pub(crate) fn asker(
+        &self,
+        later: Option<mpsc::Sender<Question>>,
+        traceparent: Option<String>,
+    ) -> Arc<Asker> {
         let askable = self.capabilities.iter().filter(|(name, _)| ASKABLE.contains(&&***name));
-        let capabilities = askable.map(|(name, value)| (name.clone(), value.clone())).collect();
+        let mut capabilities: Map<String, Value> =
+            askable.map(|(name, value)| (name.clone(), value.clone())).collect();
+        if self.knows_tasks() {
+            capabilities.insert("extensions".to_owned(), json!({ key::TASKS: {} }));
+        }
         let level = self.client.greeting().and_then(|greeting| greeting.log_level);
         let passed = self.meta.passed.get(key::LOG_LEVEL).and_then(Value::as_str);
         let mut meta = self.meta.passed.clone();
+        if let Some(at) = traceparent {
+            meta.insert("traceparent".to_owned(), at.into());
+        }
         if !self.revision.is_stateless() {
             // A server of the newer era says nothing unless it is told from which level on.
             let from = level.clone().unwrap_or_else(|| "info".to_owned());
@@ -404,7 +415,9 @@ impl Peer for Asker {
         // What is logged is told from the level on that was asked for; of the newer era only where one was.
         let is_wanted = match (&self.log_level, self.is_stateless) {
             (None, is_stateless) => !is_stateless,
-            (Some(from), _) => severity(params["level"].as_str().unwrap_or("info")) >= severity(from),
+            (Some(from), _) => {
+                severity(params["level"].as_str().unwrap_or("info")) >= severity(from)
+            }
         };
         if method != "notifications/message" || is_wanted {
             self.line.tell(message::notification(method, &params));

@@ -52,11 +52,9 @@ impl Code {
     pub(crate) fn status(self) -> u16 {
         match self {
             Self::NoMethod => 404,
-            Self::NoJson
-            | Self::BadRequest
-            | Self::Headers
-            | Self::Capability
-            | Self::Revision => 400,
+            Self::NoJson | Self::BadRequest | Self::Headers | Self::Capability | Self::Revision => {
+                400
+            }
             Self::BadParameters | Self::Internal | Self::NoResource | Self::Said(_) => 200,
         }
     }

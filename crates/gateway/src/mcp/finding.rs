@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use ledger::state::wishes::Wish;
+use policy::policy::AgentInstall;
 use search::Query;
 use serde_json::{Value, json};
 
@@ -9,8 +11,10 @@ use super::client::Asked;
 use super::error::{Code, Error};
 use super::result;
 use super::tools::{Answers, is_raw, make};
+use crate::bring;
 use crate::gateway::Gateway;
 use crate::shelf::Stock;
+use crate::steward::Trouble;
 use crate::view::{List, View};
 
 /// How many are found unless more are wanted, and how many at most.
@@ -20,22 +24,29 @@ const MOST_FOUND: usize = 50;
 /// The longest summary of one that is found.
 const LONGEST_SUMMARY: usize = 300;
 
+/// How long what is said of a tool that is wished for may be.
+const LONGEST_WISH: usize = 500;
+
 /// A tool of our own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Own {
     Find,
     Describe,
     Call,
+    Request,
+    Install,
 }
 
 impl Own {
-    const ALL: [Self; 3] = [Self::Find, Self::Describe, Self::Call];
+    const ALL: [Self; 5] = [Self::Find, Self::Describe, Self::Call, Self::Request, Self::Install];
 
     fn name(self) -> &'static str {
         match self {
             Self::Find => "find_tools",
             Self::Describe => "describe_tool",
             Self::Call => "call_tool",
+            Self::Request => "request_tool",
+            Self::Install => "install_tool",
         }
     }
 
@@ -62,8 +73,21 @@ impl Own {
                 }),
                 json!(["name"]),
             ),
+            Self::Request => (
+                "Asks the owner of this machine for a tool that is not here. They decide; look for it again later.",
+                json!({
+                    "tool": { "type": "string", "maxLength": LONGEST_WISH, "description": "The id of the tool, or what it should do" },
+                    "why": { "type": "string", "maxLength": LONGEST_WISH, "description": "What it is needed for" },
+                }),
+                json!(["tool", "why"]),
+            ),
+            Self::Install => (
+                "Installs a tool of a registry, as far as the owner of this machine lets it in without being asked.",
+                json!({ "tool": { "type": "string", "maxLength": LONGEST_WISH, "description": "The id of the tool" } }),
+                json!(["tool"]),
+            ),
         };
-        let is_call = self == Self::Call;
+        let is_call = matches!(self, Self::Call | Self::Install);
         json!({
             "name": self.name(),
             "title": self.name(),
@@ -80,22 +104,30 @@ impl Own {
     }
 }
 
+/// The tools of ours that a view has.
+fn own(stock: &Stock, view: &View, list: &List) -> impl Iterator<Item = Own> {
+    let (is_raw, is_folded, install) = (is_raw(view), list.is_folded, stock.policy.agents.install);
+    Own::ALL.into_iter().filter(move |own| match own {
+        _ if is_raw => false,
+        Own::Find | Own::Describe | Own::Call => is_folded,
+        Own::Request => install == AgentInstall::Request,
+        Own::Install => install == AgentInstall::Allow,
+    })
+}
+
 /// The definitions of our own that a view shows, as they are sent.
-pub(crate) fn definitions(_stock: &Stock, view: &View, list: &List) -> String {
-    if is_raw(view) || !list.is_folded {
-        return String::new();
-    }
-    let all: Vec<_> = Own::ALL.into_iter().map(|own| own.definition().to_string()).collect();
+pub(crate) fn definitions(stock: &Stock, view: &View, list: &List) -> String {
+    let all: Vec<_> = own(stock, view, list).map(|own| own.definition().to_string()).collect();
     all.join(",")
 }
 
 /// The tool of ours that is meant by a name. What is installed under the same name comes first.
 pub(crate) fn meant(name: &str, stock: &Stock, view: &View) -> Option<Own> {
     let list = stock.list(view);
-    if is_raw(view) || !list.is_folded || list.offer(name).is_some() {
+    if list.offer(name).is_some() {
         return None;
     }
-    Own::ALL.into_iter().find(|own| own.name() == name)
+    own(stock, view, &list).find(|own| own.name() == name)
 }
 
 /// Answers a call of a tool of ours.
@@ -111,7 +143,9 @@ pub(crate) async fn call(
     let name = arguments["name"].as_str().map(str::to_owned);
     match own {
         Own::Find => {
-            let Some(query) = arguments["query"].as_str() else { return Ok(wrong(asked, "`query` is missing")) };
+            let Some(query) = arguments["query"].as_str() else {
+                return Ok(wrong(asked, "`query` is missing"));
+            };
             let limit = arguments["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
             let limit = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
             Ok(found(asked, stock, &list, query, limit))
@@ -132,13 +166,57 @@ pub(crate) async fn call(
                 };
                 let stock = gateway.shelf.stock_with(&offer.package).await;
                 let Some(offer) = stock.offer(&offer.name).cloned() else {
-                    return Err(Error::new(Code::BadParameters, format!("Unknown tool: {}", offer.name)));
+                    return Err(Error::new(
+                        Code::BadParameters,
+                        format!("Unknown tool: {}", offer.name),
+                    ));
                 };
                 make(gateway, asked, &stock, &offer, passed, answers).await
             }
             None => Ok(no_such(asked, stock, &list, name.as_deref())),
         },
+        Own::Request => request(gateway, asked, stock, &arguments).await,
+        Own::Install => Ok(install(gateway, asked, &arguments).await),
     }
+}
+
+/// Installs a tool, as far as the policy lets it in without a question.
+async fn install(gateway: &Gateway, asked: &Asked, arguments: &Value) -> String {
+    let Some(id) = arguments["tool"].as_str() else { return wrong(asked, "`tool` is missing") };
+    match bring::install(gateway, id).await {
+        Ok(told) => structured(asked, &told),
+        Err(Trouble { message, causes, hints }) => {
+            let words: Vec<_> = [message].into_iter().chain(causes).chain(hints).collect();
+            wrong(asked, &format!("{}. The owner can install it.", words.join("; ")))
+        }
+    }
+}
+
+/// Leaves a request for the owner.
+async fn request(
+    gateway: &Gateway,
+    asked: &Asked,
+    stock: &Stock,
+    arguments: &Value,
+) -> Result<String, Error> {
+    let text = |key: &str| {
+        let text = arguments[key].as_str().map(str::trim).unwrap_or_default();
+        (1..=LONGEST_WISH).contains(&text.len()).then(|| text.to_owned())
+    };
+    let (Some(tool), Some(why)) = (text("tool"), text("why")) else {
+        let words = format!("`tool` and `why` are texts of 1 to {LONGEST_WISH} bytes");
+        return Ok(wrong(asked, &words));
+    };
+    let (surface, at) = (asked.client.surface().name().to_owned(), host::records::now());
+    let wish = Wish { tool, why, surface, at };
+    let noted = stock.host.records().state.wish(&wish).await;
+    noted.map_err(|error| Error::new(Code::Internal, error.to_string()))?;
+    let page = gateway.console.as_deref().map(|url| format!(", or at {url}"));
+    let words = format!(
+        "The request is left for the owner, who finds it with `haft approve requests`{}. Nothing is installed until they do so; go on without it meanwhile.",
+        page.unwrap_or_default()
+    );
+    Ok(result::whole(json!({ "content": [result::text(&words)] }), asked.revision))
 }
 
 fn found(asked: &Asked, stock: &Stock, list: &List, query: &str, limit: usize) -> String {
@@ -169,8 +247,12 @@ fn structured(asked: &Asked, told: &Value) -> String {
 fn no_such(asked: &Asked, stock: &Stock, list: &List, name: Option<&str>) -> String {
     let Some(name) = name else { return wrong(asked, "`name` is missing") };
     let near = stock.index().search(&Query::new(name).page(0, 3));
-    let near: Vec<_> =
-        near.hits.iter().filter(|hit| list.offer(&hit.key).is_some()).map(|hit| format!("`{}`", hit.key)).collect();
+    let near: Vec<_> = near
+        .hits
+        .iter()
+        .filter(|hit| list.offer(&hit.key).is_some())
+        .map(|hit| format!("`{}`", hit.key))
+        .collect();
     let near = match near.as_slice() {
         [] => "find_tools finds those that there are".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),

@@ -59,7 +59,9 @@ fn same(headers: &HeaderMap, name: &str, said: Option<&str>) -> Result<(), Error
         (None, _, None) => Ok(()),
         (None, _, Some(_)) => wrong(format!("the header `{name}` is missing")),
         (Some(_), Some(_), _) => wrong(format!("the header `{name}` is there twice")),
-        (Some(_), None, None) => wrong(format!("the header `{name}` says what the request does not")),
+        (Some(_), None, None) => {
+            wrong(format!("the header `{name}` says what the request does not"))
+        }
         (Some(value), None, Some(said)) => {
             let read = value.to_str().ok().and_then(|text| decoded(text.trim()));
             if read.as_deref() == Some(said) {
@@ -87,7 +89,8 @@ fn annotated(schema: &Value, deepest: usize) -> Vec<(&str, Vec<&str>)> {
         return all;
     }
     for (name, property) in schema["properties"].as_object().into_iter().flatten() {
-        if let Some(header) = property["x-mcp-header"].as_str().filter(|header| !header.is_empty()) {
+        if let Some(header) = property["x-mcp-header"].as_str().filter(|header| !header.is_empty())
+        {
             all.push((header, vec![name.as_str()]));
         }
         for (header, mut path) in annotated(property, deepest - 1) {
@@ -107,14 +110,18 @@ mod tests {
 
     fn headers(all: &[(&str, &str)]) -> HeaderMap {
         let one = |(name, value): &(&str, &str)| {
-            (HeaderName::from_bytes(name.as_bytes()).unwrap(), HeaderValue::from_str(value).unwrap())
+            (
+                HeaderName::from_bytes(name.as_bytes()).unwrap(),
+                HeaderValue::from_str(value).unwrap(),
+            )
         };
         all.iter().map(one).collect()
     }
 
     #[test]
     fn headers_say_what_the_request_says() {
-        let call = json!({ "name": "echo", "arguments": { "region": "Hello", "deep": { "n": 7 } } });
+        let call =
+            json!({ "name": "echo", "arguments": { "region": "Hello", "deep": { "n": 7 } } });
         let schema = json!({ "properties": {
             "region": { "type": "string", "x-mcp-header": "Region" },
             "deep": { "properties": { "n": { "type": "integer", "x-mcp-header": "N" } } },
@@ -122,7 +129,12 @@ mod tests {
         let checked = |all: &[(&str, &str)]| {
             check(&headers(all), "tools/call", &call, Some(&schema)).map_err(|error| error.code)
         };
-        let right = [("Mcp-Method", "tools/call"), ("mcp-name", "  echo "), ("mcp-param-region", "Hello"), ("mcp-param-n", "7")];
+        let right = [
+            ("Mcp-Method", "tools/call"),
+            ("mcp-name", "  echo "),
+            ("mcp-param-region", "Hello"),
+            ("mcp-param-n", "7"),
+        ];
         assert_eq!(checked(&right), Ok(()));
         let coded = [right[0], right[1], ("mcp-param-region", "=?base64?SGVsbG8=?="), right[3]];
         assert_eq!(checked(&coded), Ok(()));
@@ -138,6 +150,9 @@ mod tests {
         ] {
             assert_eq!(checked(&wrong), Err(Code::Headers), "{wrong:?}");
         }
-        assert!(check(&headers(&[("mcp-method", "tools/list")]), "tools/list", &json!({}), None).is_ok());
+        assert!(
+            check(&headers(&[("mcp-method", "tools/list")]), "tools/list", &json!({}), None)
+                .is_ok()
+        );
     }
 }

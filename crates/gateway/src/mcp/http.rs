@@ -122,7 +122,8 @@ pub(crate) async fn post(
                 let (line, _unheard) = Line::new();
                 let answer = serve::answer(gateway, &client, request, &line).await;
                 let is_well = answer.is_ok();
-                let mut response = json(StatusCode::OK, message::answer(Some(&request.id), &answer));
+                let mut response =
+                    json(StatusCode::OK, message::answer(Some(&request.id), &answer));
                 if is_well && let Ok(id) = HeaderValue::from_str(&id) {
                     response.headers_mut().insert(SESSION, id);
                 } else {
@@ -213,7 +214,9 @@ async fn answer(
         let gone = gone.clone();
         async move {
             let text = std::str::from_utf8(&body).unwrap_or_default();
-            let Ok(Message::Request(request)) = message::parse(text) else { return (200, String::new()) };
+            let Ok(Message::Request(request)) = message::parse(text) else {
+                return (200, String::new());
+            };
             let answer = tokio::select! {
                 answer = serve::answer(&gateway, &client, &request, &line) => answer,
                 () = gone.cancelled() => Err(Error::new(Code::BadRequest, "nobody waits for it any more")),
@@ -298,12 +301,7 @@ impl Left {
 }
 
 /// The stream of what is no part of a request, in the older era.
-pub(crate) fn get(
-    sessions: &Sessions,
-    shown: &Shown,
-    view: &View,
-    head: &HeaderMap,
-) -> Response {
+pub(crate) fn get(sessions: &Sessions, shown: &Shown, view: &View, head: &HeaderMap) -> Response {
     let Some(id) = head.get(SESSION).and_then(|id| id.to_str().ok()) else {
         return not_allowed();
     };

@@ -40,10 +40,8 @@ pub(crate) async fn listen(
     let stock = gateway.stock().await;
     let has_servers = !servers::of_view(&stock, &asked.client.view).is_empty();
     let is_offered = |of: &str| of == "tools" || has_servers;
-    let wanted: Vec<_> = LISTS
-        .into_iter()
-        .filter(|(key, of)| filter[key] == true && is_offered(of))
-        .collect();
+    let wanted: Vec<_> =
+        LISTS.into_iter().filter(|(key, of)| filter[key] == true && is_offered(of)).collect();
     let resources: Vec<String> = filter["resourceSubscriptions"]
         .as_array()
         .into_iter()
@@ -104,7 +102,9 @@ impl Client {
         if lock(&self.watched).contains(uri) {
             self.notify("notifications/resources/updated", params);
         }
-        for one in self.subscribed().iter().filter(|one| one.resources.iter().any(|known| known == uri)) {
+        for one in
+            self.subscribed().iter().filter(|one| one.resources.iter().any(|known| known == uri))
+        {
             one.tell("notifications/resources/updated", params.clone());
         }
     }

@@ -41,8 +41,12 @@ impl Request<'_> {
 
 /// Reads a part of a message.
 pub(crate) fn read<'p, T: Deserialize<'p>>(part: &'p RawValue) -> Result<T, Error> {
-    serde_json::from_str(part.get())
-        .map_err(|error| Error::new(Code::BadParameters, format!("the parameters are not what the method takes: {error}")))
+    serde_json::from_str(part.get()).map_err(|error| {
+        Error::new(
+            Code::BadParameters,
+            format!("the parameters are not what the method takes: {error}"),
+        )
+    })
 }
 
 /// What a question is called: a text or a whole number, as it was written.
@@ -53,6 +57,11 @@ impl Id {
     /// Of a question of our own.
     pub(crate) fn own(number: u64) -> Self {
         Self(format!("\"haft-{number}\""))
+    }
+
+    /// Of a greeting that is said again for a client.
+    pub(crate) fn again(number: u64) -> Self {
+        Self(format!("\"haft-again-{number}\""))
     }
 
     /// As JSON.
@@ -117,7 +126,9 @@ pub(crate) fn parse(text: &str) -> Result<Message<'_>, (Option<Id>, Error)> {
         return wrong(id, "`params` is no object");
     }
     match (method, read_id, result, error) {
-        (Some(method), Some(id), None, None) => Ok(Message::Request(Request { id, method, params })),
+        (Some(method), Some(id), None, None) => {
+            Ok(Message::Request(Request { id, method, params }))
+        }
         (Some(method), None, None, None) => Ok(Message::Notification { method, params }),
         (None, Some(id), Some(result), None) => Ok(Message::Answer { id, answer: Ok(result) }),
         (None, Some(id), None, Some(error)) => Ok(Message::Answer { id, answer: Err(error) }),
@@ -176,7 +187,9 @@ mod tests {
         let told = parse(r#"{"jsonrpc":"2.0","method":"notifications/x","params":{}}"#).unwrap();
         assert!(matches!(told, Message::Notification { .. }));
         let answered = parse(r#"{"jsonrpc":"2.0","id":"haft-1","result":{"a": 1}}"#).unwrap();
-        assert!(matches!(answered, Message::Answer { id, answer: Ok(raw) } if id == Id::own(1) && raw.get() == r#"{"a": 1}"#));
+        assert!(
+            matches!(answered, Message::Answer { id, answer: Ok(raw) } if id == Id::own(1) && raw.get() == r#"{"a": 1}"#)
+        );
     }
 
     #[test]

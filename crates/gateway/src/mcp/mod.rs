@@ -5,6 +5,7 @@
 //! - [`seal`], [`waiting`]: what clients bring back, and calls that wait for it
 //! - [`result`]: results as each era knows them
 //! - [`tools`], [`asking`], [`finding`]: tools; questions to the owner; tools for finding tools
+//! - [`tasks`]: calls that go on after their request was answered
 //! - [`servers`]: prompts and resources of hosted servers
 //! - [`listen`]: who is told of changes
 //! - [`serve`]: a request and its answer, the same for every wire
@@ -24,5 +25,6 @@ pub(crate) mod revision;
 pub(crate) mod seal;
 pub(crate) mod serve;
 pub(crate) mod servers;
+pub(crate) mod tasks;
 mod tools;
 pub(crate) mod waiting;

@@ -47,7 +47,9 @@ pub(crate) fn of_output(output: Output) -> Value {
         }
         Output::Text(words) => json!({ "content": [text(&words)] }),
         Output::Nothing => json!({ "content": [] }),
-        Output::Binary { bytes, media_type } => json!({ "content": [of_bytes(&bytes, media_type)] }),
+        Output::Binary { bytes, media_type } => {
+            json!({ "content": [of_bytes(&bytes, media_type)] })
+        }
         other => json!({ "content": [text(&other.into_value().to_string())] }),
     }
 }
@@ -78,11 +80,18 @@ mod tests {
     #[test]
     fn each_era_gets_what_it_knows() {
         let (old, new) = (Revision::V2025_11_25, Revision::V2026_07_28);
-        assert_eq!(whole(json!({ "content": [] }), new), r#"{"content":[],"resultType":"complete"}"#);
+        assert_eq!(
+            whole(json!({ "content": [] }), new),
+            r#"{"content":[],"resultType":"complete"}"#
+        );
         assert_eq!(whole(json!({ "resultType": "complete", "a": 1 }), old), r#"{"a":1}"#);
         assert_eq!(kept(json!({ "tools": [], "ttlMs": 1 }), old), r#"{"tools":[]}"#);
-        let list: Value = serde_json::from_str(&kept(json!({ "tools": [], "ttlMs": 1 }), new)).unwrap();
-        assert_eq!((list["ttlMs"].as_u64(), list["cacheScope"].as_str()), (Some(1), Some("private")));
+        let list: Value =
+            serde_json::from_str(&kept(json!({ "tools": [], "ttlMs": 1 }), new)).unwrap();
+        assert_eq!(
+            (list["ttlMs"].as_u64(), list["cacheScope"].as_str()),
+            (Some(1), Some("private"))
+        );
     }
 
     #[test]
@@ -91,9 +100,18 @@ mod tests {
         assert_eq!(object["structuredContent"], json!({ "a": 1 }));
         assert_eq!(object["content"][0]["text"], "{\"a\":1}");
         let list = of_output(Output::Json(json!([1])));
-        assert_eq!((list.get("structuredContent"), &list["content"][0]["text"]), (None, &json!("[1]")));
-        let picture = of_output(Output::Binary { bytes: b"hi".to_vec(), media_type: Some("image/png".into()) });
-        assert_eq!(picture["content"][0], json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" }));
+        assert_eq!(
+            (list.get("structuredContent"), &list["content"][0]["text"]),
+            (None, &json!("[1]"))
+        );
+        let picture = of_output(Output::Binary {
+            bytes: b"hi".to_vec(),
+            media_type: Some("image/png".into()),
+        });
+        assert_eq!(
+            picture["content"][0],
+            json!({ "type": "image", "data": "aGk=", "mimeType": "image/png" })
+        );
         let bytes = of_output(Output::Binary { bytes: b"hi".to_vec(), media_type: None });
         assert_eq!(bytes["content"][0]["resource"]["blob"], "aGk=");
     }

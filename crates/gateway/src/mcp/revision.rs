@@ -50,9 +50,7 @@ impl Revision {
 
     /// What is agreed on with a client that greets with a revision: that one, or the newest of its era.
     pub(crate) fn agreed(asked: &str) -> Self {
-        Self::named(asked)
-            .filter(|one| !one.is_stateless())
-            .unwrap_or(Self::NEWEST_WITH_HANDSHAKE)
+        Self::named(asked).filter(|one| !one.is_stateless()).unwrap_or(Self::NEWEST_WITH_HANDSHAKE)
     }
 
     /// Those that a client without a greeting is told of.
@@ -108,7 +106,8 @@ impl Meta {
     /// Refuses a request that does not stand for itself.
     pub(crate) fn check(&self) -> Result<(Revision, &Map<String, Value>), Error> {
         let missing = |name: &str| {
-            let words = format!("`params._meta[\"{name}\"]` is missing, or is not what it should be");
+            let words =
+                format!("`params._meta[\"{name}\"]` is missing, or is not what it should be");
             Error::new(Code::BadParameters, words).malformed()
         };
         let asked = self.revision.as_deref().ok_or_else(|| missing(key::REVISION))?;
@@ -146,7 +145,10 @@ mod tests {
         let whole = json!({ "_meta": { key::REVISION: "2026-07-28", key::CAPABILITIES: {}, "traceparent": "00-1", "progressToken": 7 } });
         let meta = Meta::of(&whole);
         assert!(meta.check().unwrap().0.is_stateless());
-        assert_eq!((meta.progress, meta.passed["traceparent"].as_str()), (Some(json!(7)), Some("00-1")));
+        assert_eq!(
+            (meta.progress, meta.passed["traceparent"].as_str()),
+            (Some(json!(7)), Some("00-1"))
+        );
         for (meta, code) in [
             (json!({}), Code::BadParameters),
             (json!({ key::REVISION: "2026-07-28" }), Code::BadParameters),

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// How long what was handed out is taken back.
-const GOOD_FOR: Duration = Duration::from_mins(30);
+const GOOD_FOR: Duration = Duration::from_hours(24);
 
 /// The longest that is looked at.
 const LONGEST: usize = 256 << 10;
@@ -51,6 +51,10 @@ pub(crate) enum State {
     Server(Option<String>),
     /// A question to the owner.
     Ticket(String),
+    /// A task of ours.
+    Task(String),
+    /// A task of the server of a package.
+    TaskOf(String, String),
 }
 
 #[derive(Serialize, Deserialize)]

@@ -8,7 +8,7 @@ use super::client::{Asked, Client, Greeting, LEVELS, Line, lock};
 use super::error::{Code, Error};
 use super::message::{Message, Request};
 use super::revision::{Meta, Revision, key};
-use super::{listen, result, servers, tools};
+use super::{listen, result, servers, tasks, tools};
 use crate::gateway::Gateway;
 use crate::shelf::Stock;
 use crate::view::View;
@@ -53,6 +53,7 @@ pub(crate) async fn answer(
             Err(Error::new(Code::BadRequest, "the request was called off"))
         }
     };
+    gateway.watch.answered(method, result.is_ok());
     result.map_err(|error| as_the_era_says(error, revision))
 }
 
@@ -95,6 +96,9 @@ async fn dispatch(
         "resources/read" => servers::read(gateway, asked, params).await,
         "completion/complete" => servers::complete(gateway, asked, params).await,
         "subscriptions/listen" if stateless => listen::listen(gateway, asked, &params).await,
+        "tasks/get" | "tasks/update" | "tasks/cancel" if stateless => {
+            tasks::answer(gateway, asked, method, params).await
+        }
         "ping" if !stateless => Ok("{}".to_owned()),
         "logging/setLevel" if !stateless => {
             let level = params["level"].as_str().unwrap_or_default();

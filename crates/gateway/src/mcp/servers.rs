@@ -85,11 +85,8 @@ struct Sort {
 const PROMPTS: Sort = Sort { method: "prompts/list", key: "prompts", capability: "prompts" };
 const RESOURCES: Sort =
     Sort { method: "resources/list", key: "resources", capability: "resources" };
-const TEMPLATES: Sort = Sort {
-    method: "resources/templates/list",
-    key: "resourceTemplates",
-    capability: "resources",
-};
+const TEMPLATES: Sort =
+    Sort { method: "resources/templates/list", key: "resourceTemplates", capability: "resources" };
 
 /// A list of all that the servers of a view have.
 pub(crate) async fn list(
@@ -228,7 +225,10 @@ async fn of_resource(
     let has = |at: usize| {
         let by_list = resources[at].iter().any(|one| one["uri"].as_str() == Some(uri));
         by_list
-            || templates[at].iter().filter_map(|one| one["uriTemplate"].as_str()).any(|one| fits(one, uri))
+            || templates[at]
+                .iter()
+                .filter_map(|one| one["uriTemplate"].as_str())
+                .any(|one| fits(one, uri))
     };
     let having: Vec<_> = (0..servers.len()).filter(|at| has(*at)).collect();
     match having.as_slice() {
@@ -236,7 +236,10 @@ async fn of_resource(
         [] => Err(Error::new(Code::NoResource, "Resource not found").with(json!({ "uri": uri }))),
         several => {
             let names: Vec<_> = several.iter().map(|at| servers[*at].package.id.clone()).collect();
-            let words = format!("several servers have it: {}; /mcp/raw/PACKAGE names one", names.join(", "));
+            let words = format!(
+                "several servers have it: {}; /mcp/raw/PACKAGE names one",
+                names.join(", ")
+            );
             Err(Error::new(Code::BadParameters, words).with(json!({ "uri": uri })))
         }
     }
@@ -312,7 +315,12 @@ pub(crate) async fn complete(
         (Some("ref/resource"), _, Value::String(uri)) => {
             of_resource(gateway, &stock, asked, uri).await?
         }
-        _ => return Err(Error::new(Code::BadParameters, "`params.ref` names neither a prompt nor a resource")),
+        _ => {
+            return Err(Error::new(
+                Code::BadParameters,
+                "`params.ref` names neither a prompt nor a resource",
+            ));
+        }
     };
     let answer = pass(gateway, &stock, asked, &server, "completion/complete", params).await?;
     Ok(result::whole(answer, asked.revision))
@@ -333,6 +341,27 @@ pub(crate) async fn watch(
         Err(error) if error.kind == Kind::Unknown => Ok(()),
         Err(error) => Err(of_call(&error)),
     }
+}
+
+/// Asks the server of a package for something in its own words.
+pub(crate) async fn pass_to(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    package: &str,
+    method: &str,
+    mut params: Value,
+) -> Result<Value, Error> {
+    let stock = gateway.stock().await;
+    let mut servers = of_view(&stock, &asked.client.view);
+    let at = servers.iter().position(|server| server.package.id == package);
+    let at =
+        at.ok_or_else(|| Error::new(Code::BadParameters, "the server is not there any more"))?;
+    if let Some(all) = params.as_object_mut() {
+        all.remove("_meta");
+    }
+    let server = servers.swap_remove(at);
+    let answer = request(&stock, asked, &server, method, params).await;
+    answer.map(|(answer, _)| answer).map_err(|error| of_call(&error))
 }
 
 /// Asks a server, and again with what its client answers.
@@ -379,13 +408,13 @@ async fn pass(
                 sealed.ok_or_else(|| Error::new(Code::Internal, "there is no randomness"))?.into();
             return Ok(answer);
         }
-        let asker = asked.asker(None);
+        let asker = asked.asker(None, None);
         let mut responses = Map::new();
         for (name, question) in answer["inputRequests"].as_object().into_iter().flatten() {
             let method = question["method"].as_str().unwrap_or_default();
             let answered = asker.ask(method, question["params"].clone()).await;
-            let answered =
-                answered.map_err(|refused| Error::new(Code::Said(refused.code), refused.message))?;
+            let answered = answered
+                .map_err(|refused| Error::new(Code::Said(refused.code), refused.message))?;
             responses.insert(name.clone(), answered);
         }
         params["inputResponses"] = Value::Object(responses);
@@ -410,9 +439,9 @@ async fn request(
     let surface = asked.client.surface();
     let peer: Arc<Asker> = if asked.revision.is_stateless() {
         // Whoever is not asked at once has nobody here to be asked in the middle of this.
-        asked.asker(Some(mpsc::channel(1).0))
+        asked.asker(Some(mpsc::channel(1).0), None)
     } else {
-        asked.asker(None)
+        asked.asker(None, None)
     };
     let request = Request { method, params, surface: &surface, peer: Some(peer) };
     Box::pin(stock.host.request(&server.tool, request, &asked.cancel)).await
@@ -453,9 +482,10 @@ mod tests {
     #[test]
     fn prompts_of_two_packages_are_never_called_the_same() {
         let view = View::All;
-        let names: std::collections::HashSet<_> = [("mcpb:a", "b_c"), ("mcpb:a_b", "c"), ("mcpkg:a", "b_c")]
-            .map(|(package, name)| exposed(&view, package, name))
-            .into();
+        let names: std::collections::HashSet<_> =
+            [("mcpb:a", "b_c"), ("mcpb:a_b", "c"), ("mcpkg:a", "b_c")]
+                .map(|(package, name)| exposed(&view, package, name))
+                .into();
         assert_eq!(names.len(), 3);
         assert!(names.iter().all(|name| name.len() <= 64));
         assert_eq!(exposed(&View::Raw("a".into()), "mcpb:a", "x y"), "x y");

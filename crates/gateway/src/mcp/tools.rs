@@ -11,12 +11,13 @@ use super::error::{Code, Error};
 use super::seal::{Binding, State};
 use super::serve::missing;
 use super::waiting::{Came, Running};
-use super::{asking, finding, result};
+use super::{asking, finding, result, tasks};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
 use crate::shelf::Stock;
 use crate::view::View;
+use crate::watch::{Calling, Told};
 
 /// How often a server may ask within one call, where its client is asked for it.
 const MOST_ROUNDS: usize = 10;
@@ -119,10 +120,11 @@ pub(crate) async fn make(
     let mut resumed = None;
     let mut ticket = gateway.take_ticket(&making.key());
     if let Some(state) = &answers.state {
-        let opened = gateway.seal.open(state, &making.binding()).ok_or_else(|| {
+        let not_ours = || {
             let words = "`requestState` is none of ours, is for another request, or ran out";
             Error::new(Code::BadParameters, words)
-        })?;
+        };
+        let opened = gateway.seal.open(state, &making.binding()).ok_or_else(not_ours)?;
         let responses = answers.responses.unwrap_or_default();
         match opened {
             State::Waits(name) => {
@@ -138,6 +140,7 @@ pub(crate) async fn make(
             }
             State::Server(state) => resumed = Some(Resumed { responses, state }),
             State::Ticket(name) => ticket = asking::answered(&making, &name, &responses).await?,
+            State::Task(_) | State::TaskOf(..) => return Err(not_ours()),
         }
     } else if let Some(responses) = answers.responses {
         resumed = Some(Resumed { responses, state: None });
@@ -184,6 +187,19 @@ impl Making<'_> {
         self.offer.tool.surface.is_some()
     }
 
+    /// Begins to count and to tell where its time goes.
+    fn watched(&self) -> Calling {
+        let Asked { client, revision, meta, .. } = self.asked;
+        let about = Told {
+            package: &self.offer.package.id,
+            surface: "mcp",
+            session: &client.session,
+            revision: Some(revision.name()),
+            traceparent: meta.passed.get("traceparent").and_then(Value::as_str),
+        };
+        self.gateway.watch.call(&self.offer.name, &about)
+    }
+
     pub(crate) async fn start(
         &self,
         ticket: Option<ledger::state::approvals::TicketId>,
@@ -191,8 +207,12 @@ impl Making<'_> {
     ) -> Result<String, Error> {
         let order = self.order(ticket);
         let host = &self.stock.host;
-        if !self.is_of_server() {
+        let may_be_task = self.asked.knows_tasks() && self.asked.revision.is_stateless();
+        if !self.is_of_server() && !may_be_task {
+            let mut calling = self.watched();
             let made = Box::pin(host.call(&self.offer.tool, &order, Warmth::Warm)).await;
+            calling.ended(failure(&made));
+            drop(calling);
             return self.told(made).await;
         }
         if !self.asked.revision.is_stateless() {
@@ -201,20 +221,33 @@ impl Making<'_> {
         // Of a client that brings answers with its next request, the call goes on meanwhile.
         let (later, questions) = mpsc::channel(MOST_QUESTIONS);
         let cancel = self.asked.cancel.child_token();
+        let mut calling = self.watched();
         let order = Call {
-            peer: Some(self.asked.asker(Some(later))),
+            peer: Some(self.asked.asker(Some(later), calling.traceparent())),
             resumed,
             called_off: cancel.clone(),
             ..order
         };
         let (host, tool) = (host.clone(), Arc::clone(&self.offer.tool));
-        let call = tokio::spawn(async move { host.call(&tool, &order, Warmth::Warm).await });
+        let call = tokio::spawn(async move {
+            let made = host.call(&tool, &order, Warmth::Warm).await;
+            calling.ended(failure(&made));
+            made
+        });
         self.follow(Running::new(call, questions, cancel)).await
     }
 
     /// Waits for what comes of a call that runs beside.
     async fn follow(&self, mut running: Running) -> Result<String, Error> {
-        match running.next().await {
+        let came = if self.asked.knows_tasks() {
+            match tokio::time::timeout(tasks::LONG, running.next()).await {
+                Ok(came) => came,
+                Err(_) => return tasks::begin(self, running),
+            }
+        } else {
+            running.next().await
+        };
+        match came {
             Came::Done(made) => self.told(*made).await,
             Came::Asks => self.asks(running),
             Came::Broke(words) => Err(Error::new(Code::Internal, words)),
@@ -246,12 +279,16 @@ impl Making<'_> {
 
     /// Makes a call for a client that is asked at once, also by servers that want their call made again for it.
     async fn in_rounds(&self, order: Call, resumed: Option<Resumed>) -> Result<String, Error> {
-        let asker = self.asked.asker(None);
+        let mut calling = self.watched();
+        let asker = self.asked.asker(None, calling.traceparent());
         let mut order = Call { peer: Some(asker.clone()), resumed, ..order };
         for _ in 0..MOST_ROUNDS {
-            let made =
-                Box::pin(self.stock.host.call(&self.offer.tool, &order, Warmth::Warm)).await;
-            let Some(requests) = input_requests(&made) else { return self.told(made).await };
+            let made = Box::pin(self.stock.host.call(&self.offer.tool, &order, Warmth::Warm)).await;
+            calling.ended(failure(&made));
+            let Some(requests) = input_requests(&made) else {
+                drop(calling);
+                return self.told(made).await;
+            };
             let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
             let mut responses = Map::new();
             for (name, request) in requests {
@@ -271,15 +308,14 @@ impl Making<'_> {
 
     /// What a client is told of a call that was made.
     async fn told(&self, mut made: Made) -> Result<String, Error> {
-        if let Some(violation) = made.violation.take() {
-            self.violated(Arc::clone(&self.offer.tool), violation);
-        }
-        for (tool, violation) in made.step_violations.drain(..) {
-            self.violated(tool, violation);
-        }
+        let own = made.violation.take().map(|violation| (Arc::clone(&self.offer.tool), violation));
+        self.gateway.violated(own.into_iter().chain(made.step_violations.drain(..)));
         if let Some(requests) = input_requests(&made) {
             let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
             return self.input_required(requests, State::Server(state.map(str::to_owned)));
+        }
+        if let Some(said) = made.said.as_ref().filter(|said| said["resultType"] == "task") {
+            return tasks::of_server(self, said);
         }
         let revision = self.asked.revision;
         match (made.reply, made.said) {
@@ -301,12 +337,11 @@ impl Making<'_> {
         let told = refusal::told(error, &self.offer.tool, self.gateway.console.as_deref());
         result::whole(told, self.asked.revision)
     }
+}
 
-    /// Has done what the policy wants done, beside the answer.
-    fn violated(&self, tool: Arc<host::Tool>, violation: host::Violation) {
-        let steward = Arc::clone(self.gateway.shelf.steward());
-        tokio::task::spawn_blocking(move || steward.violated(&tool, &violation));
-    }
+/// The code of what went wrong, if anything did.
+fn failure(made: &Made) -> Option<&'static str> {
+    made.reply.as_ref().err().map(|error| error.kind.code())
 }
 
 /// What a server asks before it goes on.

@@ -18,15 +18,22 @@ impl Guard {
     /// Those of a place that it listens at, and those that its owner names.
     pub(crate) fn new(listening: SocketAddr, named: &[String]) -> Self {
         let address = listening.ip();
-        let mut hosts: Vec<String> =
-            named.iter().filter(|name| !name.contains("://")).map(|name| name.to_ascii_lowercase()).collect();
-        let origins =
-            named.iter().filter(|name| name.contains("://")).map(|name| name.to_ascii_lowercase()).collect();
+        let mut hosts: Vec<String> = named
+            .iter()
+            .filter(|name| !name.contains("://"))
+            .map(|name| name.to_ascii_lowercase())
+            .collect();
+        let origins = named
+            .iter()
+            .filter(|name| name.contains("://"))
+            .map(|name| name.to_ascii_lowercase())
+            .collect();
         if address.is_loopback() {
             hosts.extend(["localhost", "127.0.0.1", "[::1]"].map(str::to_owned));
         }
         if !address.is_unspecified() {
-            let written = if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
+            let written =
+                if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
             hosts.push(written);
         }
         Self { hosts, origins }
@@ -43,7 +50,8 @@ impl Guard {
         for origin in headers.get_all(ORIGIN) {
             let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
             let host = text.strip_prefix("http://").or(text.strip_prefix("https://"));
-            let is_let_in = host.is_some_and(|host| self.is_ours(host)) || self.origins.contains(&text);
+            let is_let_in =
+                host.is_some_and(|host| self.is_ours(host)) || self.origins.contains(&text);
             if !is_let_in {
                 return Err("pages of this origin are not let in");
             }
@@ -70,7 +78,10 @@ mod tests {
 
     #[test]
     fn only_own_names_and_own_pages_are_let_in() {
-        let guard = Guard::new("127.0.0.1:7171".parse().unwrap(), &["tools.example".to_owned(), "https://app.example".to_owned()]);
+        let guard = Guard::new(
+            "127.0.0.1:7171".parse().unwrap(),
+            &["tools.example".to_owned(), "https://app.example".to_owned()],
+        );
         let checked = |host: &str, origin: Option<&str>| {
             let mut headers = HeaderMap::new();
             headers.insert(HOST, HeaderValue::from_str(host).unwrap());

@@ -2,6 +2,8 @@
 
 pub(crate) mod console;
 mod guard;
+mod plain;
+mod resolver;
 mod serve;
 
 use std::net::SocketAddr;
@@ -15,7 +17,7 @@ use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
-use axum::routing::{any, get};
+use axum::routing::{any, delete, get, post};
 
 use self::console::Console;
 use self::guard::Guard;
@@ -24,6 +26,7 @@ use crate::gateway::Gateway;
 use crate::mcp::http::{self, Sessions, plain};
 use crate::token::{Role, Token, Tokens};
 use crate::view::View;
+use crate::watch::CONTENT_TYPE;
 
 /// The largest body of a request.
 const LARGEST: usize = 16 << 20;
@@ -104,6 +107,17 @@ fn router(web: Arc<Web>) -> Router {
         .route("/mcp", any(all))
         .route("/mcp/{profile}", any(profile))
         .route("/mcp/raw/{*package}", any(raw))
+        .route("/v1/tools.json", get(plain::tools))
+        .route("/v1/tools/{name}/call", post(plain::call))
+        .route("/metrics", get(metrics))
+        .route("/capability/list", get(resolver::list))
+        .route("/capability/get/{*id}", get(resolver::get))
+        .route("/capability/search", post(resolver::search))
+        .route("/capability/resolve", post(resolver::resolve))
+        .route("/capability/run", post(resolver::run))
+        .route("/capability/install", post(resolver::install))
+        .route("/capability/remove/{*id}", delete(resolver::remove))
+        .route("/capability/factory_reset", post(resolver::reset))
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
     let open = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
@@ -128,12 +142,21 @@ async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) ->
 /// Refuses whoever shows no token.
 async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -> Response {
     let Some(shown) = web.shown(request.headers()) else {
-        let mut response = plain(StatusCode::UNAUTHORIZED, "show a token that counts: `Authorization: Bearer …`");
+        let mut response =
+            plain(StatusCode::UNAUTHORIZED, "show a token that counts: `Authorization: Bearer …`");
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return response;
     };
     request.extensions_mut().insert(shown);
     next.run(request).await
+}
+
+/// What was counted, for Prometheus.
+async fn metrics(State(web): State<Arc<Web>>) -> Response {
+    let mut response = Response::new(Body::from(web.gateway.counted().await));
+    let kind = HeaderValue::from_static(CONTENT_TYPE);
+    response.headers_mut().insert(axum::http::header::CONTENT_TYPE, kind);
+    response
 }
 
 async fn all(State(web): State<Arc<Web>>, request: Request) -> Response {

@@ -173,7 +173,8 @@ impl Host {
                 return Err(CallError::new(Kind::Unknown, "it is no server that could be asked"));
             };
             let (mut told, redactor) = (Vec::new(), &plan.redactor);
-            let question = Requesting(Asked { method, params, peer: peer.clone(), redactor, until });
+            let question =
+                Requesting(Asked { method, params, peer: peer.clone(), redactor, until });
             let package = &plan.package;
             let answered = self.ask_signed(&question, package, &mut one, &mut told, until);
             answered.await.answer.map_err(|mut error| {

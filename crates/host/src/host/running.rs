@@ -346,7 +346,7 @@ impl Host {
 fn is_as_promised(output: &Result<Output, CallError>) -> bool {
     match output {
         Ok(_) => true,
-        Err(error) => matches!(error.kind, Kind::Failed | Kind::NeedsAnswers),
+        Err(error) => matches!(error.kind, Kind::Failed | Kind::Unfinished),
     }
 }
 

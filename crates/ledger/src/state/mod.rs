@@ -34,6 +34,7 @@ pub mod implementations;
 pub mod latency;
 pub mod machine;
 pub mod metrics;
+pub mod names;
 mod packages;
 pub mod pins;
 pub mod recent;
@@ -41,6 +42,7 @@ pub mod regressions;
 pub mod rules;
 mod schema;
 pub mod tested;
+pub mod wishes;
 
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};

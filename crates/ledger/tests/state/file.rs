@@ -62,7 +62,7 @@ fn a_newer_database_is_refused_and_left_alone() {
         sqlx::Connection::close(connection).await.unwrap();
         let before = fs::read(home.path()).unwrap();
         let error = State::open(&home.path()).await.unwrap_err();
-        assert!(matches!(error, StateError::Newer { found: 99, known: 7, .. }), "{error:?}");
+        assert!(matches!(error, StateError::Newer { found: 99, known: 8, .. }), "{error:?}");
         assert!(error.to_string().contains("newer version of Haft"), "{error}");
         assert_eq!(fs::read(home.path()).unwrap(), before);
     });

@@ -100,8 +100,11 @@ impl Which {
             None => (id, false),
         };
         let is_written = !id.contains('*') && id.chars().all(|c| !c.is_control() && c != ' ');
-        (is_written && (is_beginning || !id.is_empty()))
-            .then(|| Self { id: id.to_owned(), is_beginning, action })
+        (is_written && (is_beginning || !id.is_empty())).then(|| Self {
+            id: id.to_owned(),
+            is_beginning,
+            action,
+        })
     }
 
     /// Whether an action of a package is meant. An id with a dialect before it is none without.

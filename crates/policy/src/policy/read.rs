@@ -10,9 +10,9 @@ use toml::de::DeTable;
 use super::fault::PolicyError;
 use super::table::{Document, Key, Node, Table};
 use super::{
-    AgentInstall, AgentRules, ApprovalRules, Budget, ContainerRules, ContainerWay, FolderRules, Judges, NetworkRules,
-    OnInstall, PackageRules, Policy, Presence, RankRules, SandboxRules, SecretRules, SourceRules,
-    Profile, Store, VaultServer, Which, check_profile,
+    AgentInstall, AgentRules, ApprovalRules, Budget, ContainerRules, ContainerWay, FolderRules,
+    Judges, NetworkRules, OnInstall, PackageRules, Policy, Presence, Profile, RankRules,
+    SandboxRules, SecretRules, SourceRules, Store, VaultServer, Which, check_profile,
 };
 
 /// The largest policy that is read.
@@ -123,8 +123,12 @@ impl<'t> Reader<'t> {
             }
             let mut profile = Profile::default();
             self.within_one(&node, of_profiles, |reader, table| {
-                for (name, all) in [("tools", &mut profile.tools), ("pinned", &mut profile.pinned)] {
-                    put(all, table.take(name).and_then(|node| reader.each(&node, TOOLS, Self::which)));
+                for (name, all) in [("tools", &mut profile.tools), ("pinned", &mut profile.pinned)]
+                {
+                    put(
+                        all,
+                        table.take(name).and_then(|node| reader.each(&node, TOOLS, Self::which)),
+                    );
                 }
             });
             policy.profiles.insert(name.to_owned(), profile);
@@ -361,7 +365,10 @@ impl<'t> Reader<'t> {
     }
 
     fn agents(&mut self, table: &mut Table<'t>, rules: &mut AgentRules) {
-        put(&mut rules.tools, table.take("tools").and_then(|node| self.document.number(&node, COUNT)));
+        put(
+            &mut rules.tools,
+            table.take("tools").and_then(|node| self.document.number(&node, COUNT)),
+        );
         let pinned = table.take("pinned").and_then(|node| self.each(&node, TOOLS, Self::which));
         put(&mut rules.pinned, pinned);
         let known = AgentInstall::ALL.map(|(_, name)| name);

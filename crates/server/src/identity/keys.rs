@@ -15,7 +15,7 @@ use jsonwebtoken::{Algorithm, DecodingKey};
 use serde_json::Value;
 
 use super::check_address;
-use crate::reach;
+use trace::reach;
 
 /// How issuers are asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

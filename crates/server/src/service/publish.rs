@@ -11,8 +11,8 @@ use crate::hub::{HubForm, next_version};
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, NewVersion, PublishError, signed};
 use crate::token::Action;
-use crate::traces::{Place, part};
 use crate::upload::{Upload, UploadError};
+use trace::{Place, part};
 
 /// How often the file of a publish may be removed meanwhile before whoever publishes is asked to come again.
 const REMOVED_BETWEEN: usize = 10;

@@ -9,7 +9,7 @@ use package::limits::Limits;
 
 use crate::identity::keys::Asking;
 use crate::settings::{Counting, Quarantine, Reading};
-use crate::traces::Traces;
+use trace::Traces;
 
 /// Where it is written what became of each request.
 pub type Log = Arc<dyn Fn(&crate::web::Told) + Send + Sync>;

@@ -51,8 +51,8 @@ use tokio::sync::{Mutex, MutexGuard, Semaphore, SemaphorePermit};
 
 pub use error::StoreError;
 
-use crate::traces::{Place, Running, part};
 use crate::trouble::check_version;
+use trace::{Place, Running, part};
 
 /// How long is waited for a connection.
 const PATIENCE: Duration = Duration::from_secs(10);

@@ -22,7 +22,7 @@ use crate::memory::{Memory, NoMemory, Share};
 use crate::service::{Registry, Sent};
 use crate::store::tokens::Token;
 use crate::token::Action;
-use crate::traces::{Place, part};
+use trace::{Place, part};
 
 /// What the part of a form is called that holds the package.
 const PARTS: [&str; 3] = ["package", "bundle", "file"];

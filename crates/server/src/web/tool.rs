@@ -33,7 +33,7 @@ use crate::memory::{NoMemory, Share};
 use crate::service::Registry;
 use crate::store::tokens::Token;
 use crate::store::versions::{FindError, Known, Which};
-use crate::traces::{Place, part};
+use trace::{Place, part};
 
 /// Everything beneath `/v1/tools/` that is about one tool.
 pub(super) fn route(registry: &Arc<Registry>, request: Request) -> Answering {

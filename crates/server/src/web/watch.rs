@@ -21,7 +21,7 @@ use hyper::body::{Frame, SizeHint};
 use super::asked::{Asked, Part};
 use crate::metrics::known_method;
 use crate::service::Registry;
-use crate::traces::{self, Finished, Parts, Span, Trace, drawn};
+use trace::{Finished, Parts, Span, Trace, drawn};
 
 /// What a request is called, by whoever asks or by us.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
@@ -140,7 +140,7 @@ impl Watch {
     ) -> Result<Response, E> {
         let answering = answering.map(|response| (response, LEARNED.with(RefCell::take)));
         let answering = LEARNED.scope(RefCell::default(), answering);
-        let (response, learned) = traces::within(self.parts.clone(), answering).await;
+        let (response, learned) = trace::within(self.parts.clone(), answering).await;
         Ok(self.answered(response, learned))
     }
 

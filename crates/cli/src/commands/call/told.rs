@@ -350,7 +350,7 @@ pub(in crate::commands) fn exit_of(kind: &Kind) -> Exit {
         | Kind::TimedOut
         | Kind::TooMuchOutput
         | Kind::BadOutput
-        | Kind::NeedsAnswers
+        | Kind::Unfinished
         | Kind::Cancelled => Exit::Failed,
         Kind::BadInput | Kind::MissingInput | Kind::BadChain => Exit::Invalid,
         Kind::Unknown => Exit::NotFound,

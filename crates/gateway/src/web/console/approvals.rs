@@ -12,11 +12,11 @@ use ledger::state::rules::{Lasts, Remembered, Rule};
 use policy::Pattern;
 use policy::policy::Presence;
 
+use super::Console;
 use super::frame::{Frame, Part, done, page, see};
 use super::moment::{Moment, count};
 use super::question::{Question, exactly, package_of};
 use super::visit::{Posted, Visit};
-use super::Console;
 use crate::door::Note;
 
 /// Who a rule is from.
@@ -59,7 +59,13 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     let known = stock.host.records().state.remembered(None).await.unwrap_or_default();
     let known = known.into_iter().map(|one| of_rule(one, now)).collect();
     let frame = Frame::new(&console, &visit, Part::Approvals, heading(questions.len())).await;
-    page(&ApprovalsPage { heading: heading(questions.len()), frame, questions, known, back: "/approvals" })
+    page(&ApprovalsPage {
+        heading: heading(questions.len()),
+        frame,
+        questions,
+        known,
+        back: "/approvals",
+    })
 }
 
 fn of_rule(one: Remembered, now: ledger::Time) -> Known {
@@ -74,7 +80,13 @@ fn of_rule(one: Remembered, now: ledger::Time) -> Known {
         Lasts::First(_) => ", after its first call",
         Lasts::Once | Lasts::Always => "",
     };
-    Known { id, package: rule.package, action: rule.action, about: about + lasts, since: Moment::new(created, now) }
+    Known {
+        id,
+        package: rule.package,
+        action: rule.action,
+        about: about + lasts,
+        since: Moment::new(created, now),
+    }
 }
 
 /// What the owner says.
@@ -110,10 +122,12 @@ pub(super) async fn answer(
     let note = match said {
         None => Note { is_done: false, words: "That is no answer.".to_owned(), more: Vec::new() },
         Some(Said::Forget) => forget(&console, &name).await,
-        Some(said) => match console.waiting().await.into_iter().find(|one| one.id.to_string() == name) {
-            Some(ticket) => put(&console, &ticket, said).await,
-            None => late(),
-        },
+        Some(said) => {
+            match console.waiting().await.into_iter().find(|one| one.id.to_string() == name) {
+                Some(ticket) => put(&console, &ticket, said).await,
+                None => late(),
+            }
+        }
     };
     console.gateway.door.note(&posted.visit.session, note);
     see(if posted.fields.get("back") == Some("/") { "/" } else { "/approvals" })
@@ -158,10 +172,20 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
         return done(format!("{action} of {package} may be called this once."));
     };
     let words = match lasts {
-        Lasts::Session(_) => format!("{action} of {package} may be called, and is not asked about while that client is connected."),
-        _ => format!("{action} of {package} may be called, and is not asked about again with exactly these arguments."),
+        Lasts::Session(_) => format!(
+            "{action} of {package} may be called, and is not asked about while that client is connected."
+        ),
+        _ => format!(
+            "{action} of {package} may be called, and is not asked about again with exactly these arguments."
+        ),
     };
-    let rule = Rule { package, action: action.clone(), arguments: pattern.to_string(), lasts, by: BY.to_owned() };
+    let rule = Rule {
+        package,
+        action: action.clone(),
+        arguments: pattern.to_string(),
+        lasts,
+        by: BY.to_owned(),
+    };
     match state.remember(&rule, now()).await {
         Ok(_) => done(words),
         Err(error) => unwritten(&error),

@@ -9,12 +9,12 @@ use axum::response::Response;
 use host::records::now;
 use ledger::audit::{Filter, Place, verify};
 
+use super::Console;
 use super::frame::{Frame, Part, page};
 use super::link::part;
 use super::moment::grouped;
 use super::timeline::{Entry, Timeline, Wanted};
 use super::visit::Visit;
-use super::Console;
 
 /// How many are shown at a time.
 const SHOWN: usize = 50;
@@ -114,15 +114,27 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         Ok(Err(error)) => (Timeline::default(), Some(host::records::whole(&error))),
         Err(error) => (Timeline::default(), Some(error.to_string())),
     };
-    let fields = [("package", &package), ("action", &action), ("outcome", &outcome), ("surface", &surface), ("since", &since), ("trace", &trace)];
-    let query: String =
-        fields.iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| format!("{name}={}&", part(value))).collect();
+    let fields = [
+        ("package", &package),
+        ("action", &action),
+        ("outcome", &outcome),
+        ("surface", &surface),
+        ("since", &since),
+        ("trace", &trace),
+    ];
+    let query: String = fields
+        .iter()
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| format!("{name}={}&", part(value)))
+        .collect();
     let verified = match visit.query.get("verify") {
         Some(_) if !visit.is_live => tokio::task::spawn_blocking(move || verified(&log)).await.ok(),
         _ => None,
     };
     let choices = |all: Vec<(String, String)>, chosen: &str| {
-        all.into_iter().map(|(value, words)| Choice { is_chosen: value == chosen, value, words }).collect::<Vec<_>>()
+        all.into_iter()
+            .map(|(value, words)| Choice { is_chosen: value == chosen, value, words })
+            .collect::<Vec<_>>()
     };
     let named = |value: &str, words: &str| (value.to_owned(), words.to_owned());
     let mut ids: Vec<_> = stock.packages.iter().map(|one| named(&one.id, &one.id)).collect();
@@ -134,12 +146,21 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         frame: Frame::new(&console, &visit, Part::Calls, "Calls").await,
         entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
         packages: choices(ids, &package),
-        outcomes: choices(OUTCOMES.iter().map(|(value, words)| named(value, words)).collect(), &outcome),
+        outcomes: choices(
+            OUTCOMES.iter().map(|(value, words)| named(value, words)).collect(),
+            &outcome,
+        ),
         surfaces: choices(
-            SURFACES.iter().map(|value| named(value, if value.is_empty() { "anywhere" } else { value })).collect(),
+            SURFACES
+                .iter()
+                .map(|value| named(value, if value.is_empty() { "anywhere" } else { value }))
+                .collect(),
             &surface,
         ),
-        sinces: choices(SINCE.iter().map(|(value, words, _)| named(value, words)).collect(), &since),
+        sinces: choices(
+            SINCE.iter().map(|(value, words, _)| named(value, words)).collect(),
+            &since,
+        ),
         is_filtered: !query.is_empty(),
         is_first: before.is_none(),
         next: timeline.next.map(|place| format!("/calls?{query}before={place}")),

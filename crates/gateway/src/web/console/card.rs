@@ -104,8 +104,12 @@ fn may(told: &Value) -> Vec<Line> {
     let (read, write) = (texts(&folders["read"]), texts(&folders["write"]));
     if read.is_empty() && write.is_empty() {
         lines.push(match folders["ceiling"].as_str() {
-            Some("write") => line("Files", "ask", "Reads and writes in the folders that you grant later."),
-            Some("read") => line("Files", "plain", "Reads the folders that you grant later; writes nothing."),
+            Some("write") => {
+                line("Files", "ask", "Reads and writes in the folders that you grant later.")
+            }
+            Some("read") => {
+                line("Files", "plain", "Reads the folders that you grant later; writes nothing.")
+            }
             _ => line("Files", "calm", "None."),
         });
     }
@@ -125,8 +129,10 @@ fn may(told: &Value) -> Vec<Line> {
         let provider = scope["provider_scope"].as_str().map(str::to_owned);
         lines.push(with("On your behalf", "plain", says, provider.into_iter().collect()));
     }
-    let secrets: Vec<_> =
-        list(&told["inputs"]).filter(|one| one["secret"] == true).map(|one| plain(&one["name"])).collect();
+    let secrets: Vec<_> = list(&told["inputs"])
+        .filter(|one| one["secret"] == true)
+        .map(|one| plain(&one["name"]))
+        .collect();
     lines.push(match secrets.len() {
         0 => line("Secrets", "calm", "None."),
         _ => with("Secrets", "plain", "Asks for:", secrets),
@@ -203,7 +209,12 @@ fn line(name: &'static str, weight: &'static str, says: impl Into<String>) -> Li
     Line { name, says: says.into(), exact: Vec::new(), weight }
 }
 
-fn with(name: &'static str, weight: &'static str, says: impl Into<String>, exact: Vec<String>) -> Line {
+fn with(
+    name: &'static str,
+    weight: &'static str,
+    says: impl Into<String>,
+    exact: Vec<String>,
+) -> Line {
     Line { exact, ..line(name, weight, says) }
 }
 
@@ -214,7 +225,8 @@ fn said(value: &Value) -> String {
 }
 
 fn said_of(fields: &Map<String, Value>) -> String {
-    let field = |(name, value): (&String, &Value)| format!("{} {}", name.replace('_', " "), plain(value));
+    let field =
+        |(name, value): (&String, &Value)| format!("{} {}", name.replace('_', " "), plain(value));
     fields.iter().map(field).collect::<Vec<_>>().join(", ")
 }
 

@@ -38,8 +38,13 @@ pub(super) async fn listen(State(console): State<Arc<Console>>, visit: Visit) ->
     let Ok(place) = Arc::clone(&console.streams).try_acquire_owned() else {
         return StatusCode::SERVICE_UNAVAILABLE.into_response();
     };
-    let listening =
-        Listening { console, session: visit.session, seen: None, said: Instant::now(), _place: place };
+    let listening = Listening {
+        console,
+        session: visit.session,
+        seen: None,
+        said: Instant::now(),
+        _place: place,
+    };
     let events = stream::unfold(listening, |mut listening| async {
         let text = listening.next().await?;
         Some((Ok::<_, Infallible>(Bytes::from_static(text.as_bytes())), listening))

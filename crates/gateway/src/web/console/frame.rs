@@ -70,7 +70,12 @@ pub(super) struct Frame {
 
 impl Frame {
     /// That of a page for somebody who is signed in.
-    pub(super) async fn new(console: &Arc<Console>, visit: &Visit, part: Part, title: impl Into<String>) -> Self {
+    pub(super) async fn new(
+        console: &Arc<Console>,
+        visit: &Visit,
+        part: Part,
+        title: impl Into<String>,
+    ) -> Self {
         let stock = console.gateway.stock().await;
         let waiting = console.waiting().await.len();
         let item = |(one, address, name): &(Part, &'static str, &'static str)| Item {
@@ -79,7 +84,8 @@ impl Frame {
             is_here: *one == part,
             waiting: if *one == Part::Approvals { waiting } else { 0 },
         };
-        let notes = if visit.is_live { Vec::new() } else { console.gateway.door.notes(&visit.session) };
+        let notes =
+            if visit.is_live { Vec::new() } else { console.gateway.door.notes(&visit.session) };
         Self {
             menu: Part::ALL.iter().map(item).collect(),
             level: stock.host.level().to_string(),
@@ -184,7 +190,10 @@ pub(super) fn refused(status: StatusCode, refusal: &Refusal) -> Response {
 pub(super) fn sign_in_needed() -> Response {
     let words = "This is the console of the tools on this machine, for their owner. At your terminal, print an \
                  address that opens it:";
-    let refusal = Refusal { command: Some("haft console".to_owned()), ..Refusal::new("Sign in first", words) };
+    let refusal = Refusal {
+        command: Some("haft console".to_owned()),
+        ..Refusal::new("Sign in first", words)
+    };
     refused(StatusCode::UNAUTHORIZED, &refusal)
 }
 
@@ -195,7 +204,11 @@ pub(super) fn missing(words: &str) -> Response {
 
 /// What is wrong, as a note.
 pub(super) fn of_trouble(trouble: &Trouble) -> Note {
-    let more = trouble.causes.iter().cloned().chain(trouble.hints.iter().map(|hint| format!("Hint: {hint}")));
+    let more = trouble
+        .causes
+        .iter()
+        .cloned()
+        .chain(trouble.hints.iter().map(|hint| format!("Hint: {hint}")));
     Note { is_done: false, words: sentence(&trouble.message), more: more.collect() }
 }
 

@@ -28,14 +28,19 @@ pub(super) struct Graph {
 pub(super) fn draw(package: &Package, stock: &Stock) -> Option<Graph> {
     let flow = Flow::of(package)?.ok()?;
     let is_here = |step: &Step| stock.package(&step.tool).is_some();
-    let missing: Vec<_> = flow.steps.iter().filter(|step| !is_here(step)).map(|step| step.tool.clone()).collect();
+    let missing: Vec<_> =
+        flow.steps.iter().filter(|step| !is_here(step)).map(|step| step.tool.clone()).collect();
     Some(Graph { svg: svg(&flow, &is_here), words: words(&flow), missing })
 }
 
 fn words(flow: &Flow) -> Vec<String> {
     let line = |(step, after): (&Step, &Vec<usize>)| {
         let before: Vec<_> = after.iter().map(|at| flow.steps[*at].name.as_str()).collect();
-        let after = if before.is_empty() { "at once".to_owned() } else { format!("after {}", before.join(" and ")) };
+        let after = if before.is_empty() {
+            "at once".to_owned()
+        } else {
+            format!("after {}", before.join(" and "))
+        };
         let action = step.action.as_ref().map(|name| format!(" ({name})")).unwrap_or_default();
         format!("{}: {}{action}, {after}", step.name, step.tool)
     };
@@ -45,7 +50,8 @@ fn words(flow: &Flow) -> Vec<String> {
 fn svg(flow: &Flow, is_here: &dyn Fn(&Step) -> bool) -> String {
     let places = places(flow);
     let far = |of: fn(&(f64, f64)) -> f64| places.iter().map(of).fold(0.0, f64::max);
-    let (width, height) = (far(|place| place.0) + BOX.0 + MARGIN, far(|place| place.1) + BOX.1 + MARGIN);
+    let (width, height) =
+        (far(|place| place.0) + BOX.0 + MARGIN, far(|place| place.1) + BOX.1 + MARGIN);
     let mut svg = format!(
         "<svg class=\"graph\" viewBox=\"0 0 {width} {height}\" width=\"{width}\" height=\"{height}\" aria-hidden=\"true\">"
     );
@@ -54,14 +60,18 @@ fn svg(flow: &Flow, is_here: &dyn Fn(&Step) -> bool) -> String {
             let ((x, y), (end_x, end_y)) = (places[*from], places[to]);
             let (x, y, end_y) = (x + BOX.0, y + BOX.1 / 2.0, end_y + BOX.1 / 2.0);
             let bend = x + GAP.0 / 2.0;
-            let _ = write!(svg, "<path class=\"flow\" d=\"M{x} {y}C{bend} {y} {bend} {end_y} {end_x} {end_y}\"/>");
+            let _ = write!(
+                svg,
+                "<path class=\"flow\" d=\"M{x} {y}C{bend} {y} {bend} {end_y} {end_x} {end_y}\"/>"
+            );
             let _ = write!(svg, "<path class=\"tip\" d=\"M{end_x} {end_y}l-7 -4v8z\"/>");
         }
     }
     for (step, (x, y)) in flow.steps.iter().zip(&places) {
         let class = if is_here(step) { "step" } else { "missing" };
         let (wide, high) = BOX;
-        let (name, tool) = (escaped(&short(&step.name, LETTERS)), escaped(&short(&step.tool, LETTERS)));
+        let (name, tool) =
+            (escaped(&short(&step.name, LETTERS)), escaped(&short(&step.tool, LETTERS)));
         let (at, upper, lower) = (x + 12.0, y + 24.0, y + 44.0);
         let _ = write!(
             svg,

@@ -56,17 +56,33 @@ pub(super) async fn find(State(console): State<Arc<Console>>, visit: Visit) -> R
                 let one = |one: &Value| {
                     let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
                     let (name, version) = (text("name"), text("version"));
-                    let card = format!("/install/card?what={}", link::part(&format!("{name}@{version}")));
+                    let card =
+                        format!("/install/card?what={}", link::part(&format!("{name}@{version}")));
                     let is_here = stock.package(&name).is_some();
                     let tags = one["tags"].as_array().into_iter().flatten();
                     let tags = tags.filter_map(Value::as_str).take(6).map(str::to_owned).collect();
-                    Found { name, version, summary: text("summary"), registry: text("registry"), card, is_here, tags }
+                    Found {
+                        name,
+                        version,
+                        summary: text("summary"),
+                        registry: text("registry"),
+                        card,
+                        is_here,
+                        tags,
+                    }
                 };
-                shown.found = Some(told["results"].as_array().into_iter().flatten().map(one).collect());
+                shown.found =
+                    Some(told["results"].as_array().into_iter().flatten().map(one).collect());
                 shown.total = told["total"].as_u64().unwrap_or_default();
                 let failed = told["failed"].as_array().into_iter().flatten();
                 shown.failed = failed
-                    .map(|one| format!("{}: {}", one["registry"].as_str().unwrap_or_default(), one["error"].as_str().unwrap_or_default()))
+                    .map(|one| {
+                        format!(
+                            "{}: {}",
+                            one["registry"].as_str().unwrap_or_default(),
+                            one["error"].as_str().unwrap_or_default()
+                        )
+                    })
                     .collect();
             }
             Err(trouble) => shown.trouble = Some(of_trouble(&trouble)),
@@ -90,7 +106,9 @@ struct CardPage {
 pub(super) async fn look(State(console): State<Arc<Console>>, visit: Visit) -> Response {
     let Some(what) = visit.query.text("what").map(str::to_owned) else { return see("/install") };
     let (cards, trouble) = match console.deed(Deed::Card { what: what.clone() }).await {
-        Ok(told) => (told["cards"].as_array().into_iter().flatten().map(Card::read).collect(), None),
+        Ok(told) => {
+            (told["cards"].as_array().into_iter().flatten().map(Card::read).collect(), None)
+        }
         Err(trouble) => (Vec::new(), Some(of_trouble(&trouble))),
     };
     let stock = console.gateway.stock().await;
@@ -111,7 +129,10 @@ pub(super) async fn install(State(console): State<Arc<Console>>, posted: Posted)
     let values = match values(&posted) {
         Ok(values) => values,
         Err(words) => {
-            console.gateway.door.note(&posted.visit.session, Note { is_done: false, words, more: Vec::new() });
+            console
+                .gateway
+                .door
+                .note(&posted.visit.session, Note { is_done: false, words, more: Vec::new() });
             return see(&again);
         }
     };
@@ -121,13 +142,22 @@ pub(super) async fn install(State(console): State<Arc<Console>>, posted: Posted)
             for one in &all {
                 let text = |name: &str| one[name].as_str().unwrap_or_default();
                 let note = match text("state") {
-                    "there" => done(format!("{} {} was here already.", text("id"), text("version"))),
+                    "there" => {
+                        done(format!("{} {} was here already.", text("id"), text("version")))
+                    }
                     "disabled" => Note {
                         is_done: false,
-                        words: format!("{} is installed and disabled: its trial failed.", text("id")),
+                        words: format!(
+                            "{} is installed and disabled: its trial failed.",
+                            text("id")
+                        ),
                         more: Vec::new(),
                     },
-                    _ => done(format!("{} {} is installed. Agents can call it now.", text("id"), text("version"))),
+                    _ => done(format!(
+                        "{} {} is installed. Agents can call it now.",
+                        text("id"),
+                        text("version")
+                    )),
                 };
                 console.gateway.door.note(&posted.visit.session, note);
             }
@@ -194,7 +224,9 @@ pub(super) async fn newer(
     let told = console.deed(Deed::Newer { id: id.clone() }).await;
     let (told, trouble) = match told {
         Ok(told) => {
-            let failed = told["failed"][0]["why"].as_str().map(|why| Trouble { message: why.to_owned(), ..Trouble::default() });
+            let failed = told["failed"][0]["why"]
+                .as_str()
+                .map(|why| Trouble { message: why.to_owned(), ..Trouble::default() });
             (told, failed.as_ref().map(of_trouble))
         }
         Err(trouble) => (Value::Null, Some(of_trouble(&trouble))),
@@ -212,7 +244,12 @@ pub(super) async fn newer(
             "needs-review" | "needs_review" => "warn",
             _ => "plain",
         };
-        Change { class: class.replace(['-', '_'], " "), tone, subject: text("subject"), message: text("message") }
+        Change {
+            class: class.replace(['-', '_'], " "),
+            tone,
+            subject: text("subject"),
+            message: text("message"),
+        }
     };
     let files = [("New", "added"), ("Changed", "changed"), ("Gone", "removed")];
     let files = files.map(|(name, key)| (name, texts(&row["files"][key])));

@@ -45,7 +45,8 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     };
     let stock = console.gateway.stock().await;
     let sandbox = &told["sandbox"];
-    let level = sandbox["level"].as_str().map_or_else(|| stock.host.level().to_string(), str::to_owned);
+    let level =
+        sandbox["level"].as_str().map_or_else(|| stock.host.level().to_string(), str::to_owned);
     let required = stock.policy.sandbox.level.to_string();
     let texts = |value: &Value| {
         let all = value.as_array().into_iter().flatten();
@@ -58,8 +59,13 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     };
     let runtime = |(name, found): (&String, &Value)| {
         let text = |key: &str| found[key].as_str().unwrap_or_default();
-        let inside = if found["inside"] == false { "; it does not start inside the walls" } else { "" };
-        let words = if found.is_null() { "not here".to_owned() } else { format!("{} at {}{inside}", text("version"), text("path")) };
+        let inside =
+            if found["inside"] == false { "; it does not start inside the walls" } else { "" };
+        let words = if found.is_null() {
+            "not here".to_owned()
+        } else {
+            format!("{} at {}{inside}", text("version"), text("path"))
+        };
         Row { name: name.clone(), is_there: !found.is_null(), words }
     };
     let rows = |value: &Value, row: &dyn Fn((&String, &Value)) -> Row| {
@@ -86,8 +92,12 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
 /// What a level means, in plain words.
 fn meaning(level: &str) -> &'static str {
     match level {
-        "L3" => "Tools see only what you granted: other files, processes and hosts are not there for them. Memory, time and processes are counted by the kernel.",
-        "L2" => "Tools see only what you granted: other files, processes and hosts are not there for them. Memory and time are watched by us, since the kernel does not count them here.",
+        "L3" => {
+            "Tools see only what you granted: other files, processes and hosts are not there for them. Memory, time and processes are counted by the kernel."
+        }
+        "L2" => {
+            "Tools see only what you granted: other files, processes and hosts are not there for them. Memory and time are watched by us, since the kernel does not count them here."
+        }
         "L1" => "Files and system calls are held; tools see which other processes there are.",
         _ => "There are no walls here: a tool could do whatever you can.",
     }

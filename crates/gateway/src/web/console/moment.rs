@@ -20,7 +20,11 @@ impl Moment {
         let short = if time.day() == now.day() {
             format!("{clock} UTC")
         } else {
-            format!("{} {} UTC", exact.get(..10).unwrap_or_default(), clock.get(..5).unwrap_or_default())
+            format!(
+                "{} {} UTC",
+                exact.get(..10).unwrap_or_default(),
+                clock.get(..5).unwrap_or_default()
+            )
         };
         Self { exact, short }
     }

@@ -52,7 +52,9 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
     let told: Vec<_> = columns.columns.iter().filter(|one| one.calls > 0).collect();
     let (first, last) = (told.first()?, told.last()?);
     let unit = columns.unit();
-    let quantile = |one: &Span, percent| one.latencies.percentile(percent).map_or_else(|| "–".to_owned(), latency);
+    let quantile = |one: &Span, percent| {
+        one.latencies.percentile(percent).map_or_else(|| "–".to_owned(), latency)
+    };
     let row = |one: &&Span| Row {
         begins: begins(one.begins, unit),
         calls: one.calls,
@@ -60,7 +62,8 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
         p50: quantile(one, 50),
         p95: quantile(one, 95),
     };
-    let (calls, failed) = told.iter().fold((0, 0), |(calls, failed), one| (calls + one.calls, failed + one.failed));
+    let (calls, failed) =
+        told.iter().fold((0, 0), |(calls, failed), one| (calls + one.calls, failed + one.failed));
     let most = told.iter().max_by_key(|one| one.calls)?;
     let success = if calls == 0 { 0.0 } else { 1.0 - number(failed) / number(calls) };
     let calls_words = format!(
@@ -72,7 +75,11 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
         grouped(most.calls)
     );
     let latency_words = if told.len() == 1 {
-        format!("Half of the calls took at most {}, 95 of 100 at most {}.", quantile(first, 50), quantile(first, 95))
+        format!(
+            "Half of the calls took at most {}, 95 of 100 at most {}.",
+            quantile(first, 50),
+            quantile(first, 95)
+        )
     } else {
         format!(
             "Half of the calls took at most {} in the first {unit} and {} in the last, 95 of 100 at most {} and {}.",
@@ -93,7 +100,10 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
 /// A small line without words, of how long calls took in each column; nothing of nothing.
 pub(super) fn spark(spans: &[Span], now: Time) -> Option<String> {
     let columns = Columns::lately(spans, now).columns;
-    let values: Vec<_> = columns.iter().map(|one| one.latencies.percentile(95).map(|time| time.as_secs_f64())).collect();
+    let values: Vec<_> = columns
+        .iter()
+        .map(|one| one.latencies.percentile(95).map(|time| time.as_secs_f64()))
+        .collect();
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
     if most <= 0.0 {
         return None;
@@ -114,24 +124,33 @@ pub(super) fn spark(spans: &[Span], now: Time) -> Option<String> {
         }
         is_drawing = true;
     }
-    Some(format!("<svg class=\"spark\" viewBox=\"0 0 140 28\" aria-hidden=\"true\"><path d=\"{path}\"/></svg>"))
+    Some(format!(
+        "<svg class=\"spark\" viewBox=\"0 0 140 28\" aria-hidden=\"true\"><path d=\"{path}\"/></svg>"
+    ))
 }
 
 fn latencies(columns: &Columns) -> String {
-    let quantile = |one: &Span, percent| one.latencies.percentile(percent).map(|time| time.as_secs_f64());
+    let quantile =
+        |one: &Span, percent| one.latencies.percentile(percent).map(|time| time.as_secs_f64());
     let most = columns.columns.iter().filter_map(|one| quantile(one, 95)).fold(0.0, f64::max);
     let slowest = columns.columns.iter().filter_map(|one| one.latencies.percentile(95)).max();
     let mut svg = field(columns, &slowest.map_or_else(String::new, latency));
     for (percent, class) in [(95, "p95"), (50, "p50")] {
-        let points: Vec<_> = columns.columns.iter().map(|one| quantile(one, percent)).enumerate().collect();
+        let points: Vec<_> =
+            columns.columns.iter().map(|one| quantile(one, percent)).enumerate().collect();
         // Where nothing was called, the line is broken.
         for run in points.split(|(_, value)| value.is_none()).filter(|run| !run.is_empty()) {
-            let mut places = run.iter().filter_map(|(at, value)| Some((middle(*at, columns), height((*value)?, most))));
+            let mut places = run
+                .iter()
+                .filter_map(|(at, value)| Some((middle(*at, columns), height((*value)?, most))));
             if let ([_], Some((x, y))) = (run, places.next()) {
-                let _ = write!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>");
+                let _ =
+                    write!(svg, "<circle class=\"{class}\" cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"3\"/>");
                 continue;
             }
-            let places = run.iter().filter_map(|(at, value)| Some((middle(*at, columns), height((*value)?, most))));
+            let places = run
+                .iter()
+                .filter_map(|(at, value)| Some((middle(*at, columns), height((*value)?, most))));
             let places: Vec<_> = places.map(|(x, y)| format!("{x:.1},{y:.1}")).collect();
             let _ = write!(svg, "<polyline class=\"{class}\" points=\"{}\"/>", places.join(" "));
         }
@@ -145,7 +164,8 @@ fn bars(columns: &Columns) -> String {
     let wide = (step(columns) * 0.8).max(1.0);
     for (at, one) in columns.columns.iter().enumerate().filter(|(_, one)| one.calls > 0) {
         let x = middle(at, columns) - wide / 2.0;
-        let (top, failed) = (height(number(one.calls), number(most)), height(number(one.failed), number(most)));
+        let (top, failed) =
+            (height(number(one.calls), number(most)), height(number(one.failed), number(most)));
         for (class, from, to) in [("well", top, failed), ("failed", failed, HEIGHT - BOTTOM)] {
             if to > from {
                 let high = to - from;
@@ -180,7 +200,11 @@ fn field(columns: &Columns, most: &str) -> String {
 fn begins(time: Time, unit: &str) -> String {
     let exact = time.to_string();
     let (day, hour) = (exact.get(5..10).unwrap_or_default(), exact.get(11..16).unwrap_or_default());
-    if unit == "hour" { format!("{day} {hour}") } else { exact.get(..10).unwrap_or_default().to_owned() }
+    if unit == "hour" {
+        format!("{day} {hour}")
+    } else {
+        exact.get(..10).unwrap_or_default().to_owned()
+    }
 }
 
 fn step(columns: &Columns) -> f64 {
@@ -210,7 +234,13 @@ mod tests {
     fn spans(count: u32, now: Time) -> Vec<Span> {
         let hour = Duration::from_hours(1);
         let span = |at: u32| {
-            let mut span = Span { begins: now.minus(hour * at), lasts: hour, calls: 4, failed: 1, ..Span::default() };
+            let mut span = Span {
+                begins: now.minus(hour * at),
+                lasts: hour,
+                calls: 4,
+                failed: 1,
+                ..Span::default()
+            };
             span.latencies.add(usize::try_from(at % 20).unwrap(), 3);
             span
         };
@@ -223,10 +253,17 @@ mod tests {
         let plots = draw(&spans(3_000, now), now).unwrap();
         assert!(plots.latency.svg.len() < 100_000 && plots.calls.svg.len() < 100_000);
         for svg in [&plots.latency.svg, &plots.calls.svg] {
-            assert!(!svg.contains("NaN") && !svg.contains("inf") && !svg.contains("style="), "{svg}");
+            assert!(
+                !svg.contains("NaN") && !svg.contains("inf") && !svg.contains("style="),
+                "{svg}"
+            );
         }
         assert!(plots.calls.svg.contains("class=\"failed\""));
-        assert!(plots.calls.words.contains("12,000 calls, 3,000 of them failed (75.0 % went well)"), "{}", plots.calls.words);
+        assert!(
+            plots.calls.words.contains("12,000 calls, 3,000 of them failed (75.0 % went well)"),
+            "{}",
+            plots.calls.words
+        );
         assert!(plots.latency.words.contains("95 of 100"));
         assert_eq!(plots.unit, "day");
         assert!(plots.rows.len() <= 48);

@@ -64,13 +64,16 @@ impl Question {
         let may = tool.map(|tool| words::facts(&tool.package)).unwrap_or_default();
         let only_by = match stock.policy.approval.owner_presence {
             Presence::Any => None,
-            Presence::Terminal | Presence::Passphrase => Some(format!("haft approve allow {}", ticket.id)),
+            Presence::Terminal | Presence::Passphrase => {
+                Some(format!("haft approve allow {}", ticket.id))
+            }
         };
         Self {
             ticket: ticket.id.to_string(),
             address: link::tool(&package),
             action: ticket.asked.action.clone(),
-            summary: action.and_then(|action| action.summary.clone().or_else(|| action.description.clone())),
+            summary: action
+                .and_then(|action| action.summary.clone().or_else(|| action.description.clone())),
             effect: (effect.0, if effect.1 == words::Weight::Ask { "warn" } else { "plain" }),
             surface: ticket.asked.surface.clone(),
             expires: Moment::new(ticket.expires, now),
@@ -110,14 +113,18 @@ fn arguments(input: &Value) -> Vec<Argument> {
     let argument = |name: &str, value: &Value| {
         let value = match value {
             Value::String(text) => text.clone(),
-            Value::Object(_) | Value::Array(_) => serde_json::to_string_pretty(value).unwrap_or_default(),
+            Value::Object(_) | Value::Array(_) => {
+                serde_json::to_string_pretty(value).unwrap_or_default()
+            }
             other => other.to_string(),
         };
         let is_long = value.len() > LONG || value.lines().count() > 8;
         Argument { name: name.to_owned(), value, is_long }
     };
     match input {
-        Value::Object(members) => members.iter().map(|(name, value)| argument(name, value)).collect(),
+        Value::Object(members) => {
+            members.iter().map(|(name, value)| argument(name, value)).collect()
+        }
         Value::Null => Vec::new(),
         other => vec![argument("input", other)],
     }
@@ -125,7 +132,8 @@ fn arguments(input: &Value) -> Vec<Argument> {
 
 fn step(step: &Value) -> String {
     let text = |name: &str| step[name].as_str().unwrap_or_default();
-    let because = step["because"].as_str().map(|why| format!(", because {why}")).unwrap_or_default();
+    let because =
+        step["because"].as_str().map(|why| format!(", because {why}")).unwrap_or_default();
     let decision = step["decision"].as_str().map(|word| format!(": {word}")).unwrap_or_default();
     format!("{}: {} of {}{decision}{because}", text("step"), text("action"), text("package"))
 }

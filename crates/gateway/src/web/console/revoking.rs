@@ -68,11 +68,19 @@ pub(super) async fn all(State(console): State<Arc<Console>>, posted: Posted) -> 
     let note = match console.deed(Deed::RevokeAll).await {
         Ok(told) => {
             let all: Vec<_> = told["packages"].as_array().into_iter().flatten().collect();
-            let open: Vec<_> = all.iter().filter(|one| one["state"] != "revoked").map(|one| told_of(one).words).collect();
+            let open: Vec<_> = all
+                .iter()
+                .filter(|one| one["state"] != "revoked")
+                .map(|one| told_of(one).words)
+                .collect();
             if open.is_empty() {
                 done(format!("{} revoked; nothing is called any more.", count(all.len(), "tool")))
             } else {
-                let words = format!("{} switched off; {} not confirmed.", count(all.len(), "tool"), open.len());
+                let words = format!(
+                    "{} switched off; {} not confirmed.",
+                    count(all.len(), "tool"),
+                    open.len()
+                );
                 Note { is_done: false, words, more: open }
             }
         }
@@ -86,14 +94,18 @@ pub(super) async fn all(State(console): State<Arc<Console>>, posted: Posted) -> 
 fn told_of(told: &Value) -> Note {
     let id = told["id"].as_str().unwrap_or_default();
     if told["state"] == "revoked" {
-        return done(format!("{id} is revoked: what it was given is worth nothing any more, and it is not called."));
+        return done(format!(
+            "{id} is revoked: what it was given is worth nothing any more, and it is not called."
+        ));
     }
     let why = told["why"].as_str().map(sentence);
     let by_hand = told["by_hand"].as_str().map(|words| format!("You may do it yourself: {words}"));
     let again = format!("Its secrets are kept to try again: haft revoke {}", link::word(id));
     Note {
         is_done: false,
-        words: format!("{id} is switched off, and nobody confirms that what it was given is worth nothing."),
+        words: format!(
+            "{id} is switched off, and nobody confirms that what it was given is worth nothing."
+        ),
         more: why.into_iter().chain(by_hand).chain([again]).collect(),
     }
 }

@@ -70,20 +70,30 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         Err(error) => (toml::Table::new(), Some(error.message().to_owned())),
     };
     let log = console.log().await;
-    let wanted = Wanted { filter: Filter { outcome: Some("denied".to_owned()), ..Filter::default() }, ..Wanted::default() };
-    let read = tokio::task::spawn_blocking(move || Timeline::read(&log, &wanted, None, LOOKED_AT).unwrap_or_default());
+    let wanted = Wanted {
+        filter: Filter { outcome: Some("denied".to_owned()), ..Filter::default() },
+        ..Wanted::default()
+    };
+    let read = tokio::task::spawn_blocking(move || {
+        Timeline::read(&log, &wanted, None, LOOKED_AT).unwrap_or_default()
+    });
     let refused = read.await.unwrap_or_default();
     let mut sections = sections(policy::DEFAULTS, &own);
     for record in &refused.records {
-        let about = section_of(record.reason.as_deref().unwrap_or_default(), !record.blocked.is_empty());
-        if let Some(section) = sections.iter_mut().find(|one| one.name == about && one.decided.len() < SHOWN) {
+        let about =
+            section_of(record.reason.as_deref().unwrap_or_default(), !record.blocked.is_empty());
+        if let Some(section) =
+            sections.iter_mut().find(|one| one.name == about && one.decided.len() < SHOWN)
+        {
             section.decided.push(Entry::new(record, now));
         }
     }
     let known: Vec<_> = sections.iter().map(|one| one.name.clone()).collect();
     let more = own.iter().filter(|(name, _)| !known.contains(name));
     let more = more.flat_map(|(name, value)| match value {
-        toml::Value::Table(all) => all.iter().map(|(key, value)| (format!("{name}.{key}"), written(value))).collect(),
+        toml::Value::Table(all) => {
+            all.iter().map(|(key, value)| (format!("{name}.{key}"), written(value))).collect()
+        }
         value => vec![(name.clone(), written(value))],
     });
     page(&PolicyPage {
@@ -110,7 +120,9 @@ fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
         let Some(section) = sections.last_mut() else { continue };
         let is_example = line.starts_with("# ") && assigned(&line[2..]).is_some();
         let text = if is_example { &line[2..] } else { line };
-        if let Some((name, value, beside)) = assigned(text).filter(|_| is_example || !line.starts_with('#')) {
+        if let Some((name, value, beside)) =
+            assigned(text).filter(|_| is_example || !line.starts_with('#'))
+        {
             let owners = own.get(&section.name).and_then(|table| table.get(name)).map(written);
             let default = if is_example { "not set".to_owned() } else { value.to_owned() };
             if section.groups.last().is_none_or(|group| group.about != about) {
@@ -157,7 +169,8 @@ fn written(value: &toml::Value) -> String {
 /// A rule: its name, its value, and what stands beside it.
 fn assigned(line: &str) -> Option<(&str, &str, &str)> {
     let (name, rest) = line.split_once(" = ")?;
-    let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
+    let is_name =
+        !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_');
     let (value, beside) = match rest.split_once(" #") {
         Some((value, beside)) => (value.trim(), beside.trim()),
         None => (rest.trim(), ""),
@@ -169,7 +182,10 @@ fn assigned(line: &str) -> Option<(&str, &str, &str)> {
 fn section_of(reason: &str, is_blocked: bool) -> &'static str {
     match reason {
         _ if reason.contains("trust") => "trust",
-        _ if reason.contains("owner said no") || reason.contains("approv") || reason.contains("your policy refuses the action") => {
+        _ if reason.contains("owner said no")
+            || reason.contains("approv")
+            || reason.contains("your policy refuses the action") =>
+        {
             "approval"
         }
         _ if reason.contains("changes what programs execute") => "environment",
@@ -185,26 +201,44 @@ mod tests {
 
     #[test]
     fn every_rule_of_the_defaults_is_explained() {
-        let own: toml::Table = "[trust]\nallow = [\"local\"]\n[approval]\nwrite = \"allow\"\n".parse().unwrap();
+        let own: toml::Table =
+            "[trust]\nallow = [\"local\"]\n[approval]\nwrite = \"allow\"\n".parse().unwrap();
         let sections = sections(policy::DEFAULTS, &own);
         let names: Vec<_> = sections.iter().map(|one| one.name.as_str()).collect();
-        assert!(names.starts_with(&["trust", "network", "folders", "approval", "sandbox"]), "{names:?}");
+        assert!(
+            names.starts_with(&["trust", "network", "folders", "approval", "sandbox"]),
+            "{names:?}"
+        );
         for section in &sections {
             assert!(!section.groups.is_empty(), "{}", section.name);
             for group in &section.groups {
                 for rule in &group.rules {
-                    assert!(!group.about.is_empty() || !rule.beside.is_empty(), "{}.{}", section.name, rule.name);
+                    assert!(
+                        !group.about.is_empty() || !rule.beside.is_empty(),
+                        "{}.{}",
+                        section.name,
+                        rule.name
+                    );
                     assert!(!rule.value.is_empty(), "{}.{}", section.name, rule.name);
                 }
             }
         }
         let find = |section: &str, name: &str| {
             let section = sections.iter().find(|one| one.name == section).unwrap();
-            let group = section.groups.iter().find(|one| one.rules.iter().any(|one| one.name == name)).unwrap();
+            let group = section
+                .groups
+                .iter()
+                .find(|one| one.rules.iter().any(|one| one.name == name))
+                .unwrap();
             (group.about.clone(), group.rules.iter().find(|one| one.name == name).unwrap())
         };
-        assert!(find("trust", "allow").1.is_owners && find("trust", "allow").1.value == "[\"local\"]");
-        assert!(!find("approval", "write").1.is_owners, "what is said as it is anyway is no difference");
+        assert!(
+            find("trust", "allow").1.is_owners && find("trust", "allow").1.value == "[\"local\"]"
+        );
+        assert!(
+            !find("approval", "write").1.is_owners,
+            "what is said as it is anyway is no difference"
+        );
         assert_eq!(find("approval", "owner_presence").1.default, "\"any\"");
         assert!(find("approval", "owner_presence").0.starts_with("What granting, approving"));
         assert_eq!(find("rank", "max_latency").1.value, "not set");
@@ -216,7 +250,10 @@ mod tests {
         for (reason, section) in [
             ("trust_level not allowed by policy: community", "trust"),
             ("the owner said no", "approval"),
-            ("`LD_PRELOAD` changes what programs execute, and your policy does not let it be passed on", "environment"),
+            (
+                "`LD_PRELOAD` changes what programs execute, and your policy does not let it be passed on",
+                "environment",
+            ),
             ("capability disabled", ""),
         ] {
             assert_eq!(section_of(reason, false), section, "{reason}");

@@ -84,7 +84,8 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         is_required: false,
     }));
     let packages = stock.packages.iter().map(|one| one.id.clone()).collect();
-    let only_by = (stock.policy.approval.owner_presence != Presence::Any).then_some("haft secret set PACKAGE NAME");
+    let only_by = (stock.policy.approval.owner_presence != Presence::Any)
+        .then_some("haft secret set PACKAGE NAME");
     let frame = Frame::new(&console, &visit, Part::Secrets, "Secrets").await;
     page(&SecretsPage { frame, named, packages, trouble, only_by })
 }
@@ -101,13 +102,21 @@ async fn put(console: &Console, posted: &Posted) -> Note {
     let (package, name) = (field("package"), field("name"));
     let stock = console.gateway.stock().await;
     if stock.policy.approval.owner_presence != Presence::Any {
-        let command = format!("At your terminal: haft secret set {} {}", link::word(&package), link::word(&name));
-        return Note { more: vec![command], ..refused("Your policy wants more than this page for secrets.") };
+        let command = format!(
+            "At your terminal: haft secret set {} {}",
+            link::word(&package),
+            link::word(&name)
+        );
+        return Note {
+            more: vec![command],
+            ..refused("Your policy wants more than this page for secrets.")
+        };
     }
     let (deed, words) = match posted.fields.get("what") {
-        Some("forget") => {
-            (Deed::ForgetSecret { package: package.clone(), name: name.clone() }, format!("{name} of {package} is forgotten."))
-        }
+        Some("forget") => (
+            Deed::ForgetSecret { package: package.clone(), name: name.clone() },
+            format!("{name} of {package} is forgotten."),
+        ),
         _ => {
             let value = posted.fields.get("value").unwrap_or_default().to_owned();
             let value = match Secret::new(value) {

@@ -178,9 +178,17 @@ pub(super) fn tone(record: &Record) -> Tone {
         (_, None) => Tone::Plain,
         (_, Some("ok")) => Tone::Good,
         (_, Some("cancelled")) => Tone::Plain,
-        (_, Some("needs_approval" | "needs_login" | "needs_answers" | "unconfirmed" | watch::SLOWER | watch::FAILING)) => {
-            Tone::Warn
-        }
+        (
+            _,
+            Some(
+                "needs_approval"
+                | "needs_login"
+                | "needs_answers"
+                | "unconfirmed"
+                | watch::SLOWER
+                | watch::FAILING,
+            ),
+        ) => Tone::Warn,
         (_, Some(_)) => Tone::Stop,
     }
 }
@@ -191,7 +199,8 @@ fn grant(blocked: &Blocked, package: &str) -> (String, String) {
         BlockedKind::Host => "host",
         BlockedKind::Path => "read",
     };
-    let command = format!("haft grant {} --{kind} {}", link::word(package), link::word(&blocked.value));
+    let command =
+        format!("haft grant {} --{kind} {}", link::word(package), link::word(&blocked.value));
     (blocked.value.clone(), command)
 }
 
@@ -226,7 +235,8 @@ mod tests {
     use super::*;
 
     fn folder(name: &str) -> std::path::PathBuf {
-        let folder = std::env::temp_dir().join(format!("haft-timeline-{name}-{}", std::process::id()));
+        let folder =
+            std::env::temp_dir().join(format!("haft-timeline-{name}-{}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
         folder
     }
@@ -236,16 +246,28 @@ mod tests {
         let folder = folder("calls");
         let audit = Audit::new(&folder, Durability::Process);
         let now = host::records::now();
-        let call = Call { package: "mcpkg:a".into(), action: "x".into(), surface: "mcp".into(), ..Call::default() };
+        let call = Call {
+            package: "mcpkg:a".into(),
+            action: "x".into(),
+            surface: "mcp".into(),
+            ..Call::default()
+        };
         let done = audit.begin(&call, now).unwrap();
         audit.end(done, &call, &Ending::default(), now).unwrap();
         let _runs = audit.begin(&call, now).unwrap();
-        let denied = Call { decision: Decision::Denied("no".into()), surface: "terminal".into(), ..call.clone() };
+        let denied = Call {
+            decision: Decision::Denied("no".into()),
+            surface: "terminal".into(),
+            ..call.clone()
+        };
         let ending = Ending { outcome: Outcome::Error("denied".into()), ..Ending::default() };
         audit.record(&denied, &ending, now).unwrap();
         let all = Timeline::read(&folder, &Wanted::default(), None, 10).unwrap();
         let told: Vec<_> = all.records.iter().map(|one| Entry::new(one, now)).collect();
-        assert_eq!(told.iter().map(|one| one.outcome.as_str()).collect::<Vec<_>>(), ["refused", "runs", "ok"]);
+        assert_eq!(
+            told.iter().map(|one| one.outcome.as_str()).collect::<Vec<_>>(),
+            ["refused", "runs", "ok"]
+        );
         assert_eq!(told[0].because.as_deref(), Some("no"));
         let wanted = Wanted { surface: Some("terminal".into()), ..Wanted::default() };
         assert_eq!(Timeline::read(&folder, &wanted, None, 10).unwrap().records.len(), 1);

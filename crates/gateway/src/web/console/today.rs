@@ -81,7 +81,12 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         questions,
         is_new: timeline.records.iter().all(ledger::audit::Record::is_change),
         // All that is written of them is on their own page.
-        entries: timeline.records.iter().take(SHOWN).map(|one| Entry { details: Vec::new(), ..Entry::new(one, now) }).collect(),
+        entries: timeline
+            .records
+            .iter()
+            .take(SHOWN)
+            .map(|one| Entry { details: Vec::new(), ..Entry::new(one, now) })
+            .collect(),
         looks,
         rows: rows(&stock).await,
         mcp: format!("{}/mcp", console.gateway.console.as_deref().unwrap_or_default()),
@@ -114,10 +119,17 @@ impl Today {
 /// Counts the calls since midnight, which is that of UTC.
 fn today(log: &std::path::Path, now: Time) -> Today {
     let midnight = Time::from_unix_millis(now.unix_millis() / 86_400_000 * 86_400_000);
-    let wanted = Wanted { filter: Filter { since: Some(midnight), ..Filter::default() }, ..Wanted::default() };
+    let wanted = Wanted {
+        filter: Filter { since: Some(midnight), ..Filter::default() },
+        ..Wanted::default()
+    };
     let read = Timeline::read(log, &wanted, None, COUNTED).unwrap_or_default();
     let mut today = Today { is_more: read.next.is_some(), ..Today::default() };
-    for one in read.records.iter().filter(|one| !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End)) {
+    for one in read
+        .records
+        .iter()
+        .filter(|one| !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End))
+    {
         today.calls += 1;
         match (one.outcome.as_deref(), tone(one)) {
             (Some("denied"), _) => today.refused += 1,
@@ -137,17 +149,27 @@ async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
             (Standing::Unconfirmed, _) => (
                 "revoked, not confirmed",
                 Tone::Stop,
-                "It is switched off. Nobody has confirmed that what it was given is worth nothing.".to_owned(),
+                "It is switched off. Nobody has confirmed that what it was given is worth nothing."
+                    .to_owned(),
             ),
             (Standing::Enabled, Err(why)) => ("cannot be called", Tone::Stop, why.clone()),
             _ => continue,
         };
         let (name, address) = (name(package), link::tool(&package.id));
-        looks.push(Look { package: package.id.clone(), name, address, chip, tone, words, spark: None });
+        looks.push(Look {
+            package: package.id.clone(),
+            name,
+            address,
+            chip,
+            tone,
+            words,
+            spark: None,
+        });
     }
     for found in state.regressions(None).await.unwrap_or_default() {
         let Some(package) = stock.package(&found.series.package) else { continue };
-        if found.over.is_some() || package.version.as_deref() != Some(found.series.version.as_str()) {
+        if found.over.is_some() || package.version.as_deref() != Some(found.series.version.as_str())
+        {
             continue;
         }
         let spans = state.over_time(&package.id, None).await.unwrap_or_default();

@@ -6,13 +6,14 @@ use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
 use host::records::now;
+use ledger::Time;
 use ledger::audit::Filter;
 use ledger::state::metrics::Metrics;
-use ledger::Time;
 use manifest::model::Package;
 use manifest::words::{self, Fact, Weight};
 use serde_json::Value;
 
+use super::Console;
 use super::frame::{Frame, Part, done, missing, of_trouble, page, see};
 use super::graph::{self, Graph};
 use super::link;
@@ -21,7 +22,6 @@ use super::plot::{self, Plots};
 use super::timeline::{Entry, Timeline, Tone, Wanted};
 use super::tools::{name, standing};
 use super::visit::{Posted, Visit};
-use super::Console;
 use crate::door::Note;
 use crate::shelf::{Shelved, Stock};
 use crate::steward::{Deed, Standing};
@@ -139,8 +139,13 @@ pub(super) async fn show(
     let grants = state.grants(Some(&id)).await.unwrap_or_default();
     let attempts = state.blocked(&id).await.unwrap_or_default();
     let log = console.log().await;
-    let wanted = Wanted { filter: Filter { package: Some(id.clone()), ..Filter::default() }, ..Wanted::default() };
-    let read = tokio::task::spawn_blocking(move || Timeline::read(&log, &wanted, None, SHOWN).unwrap_or_default());
+    let wanted = Wanted {
+        filter: Filter { package: Some(id.clone()), ..Filter::default() },
+        ..Wanted::default()
+    };
+    let read = tokio::task::spawn_blocking(move || {
+        Timeline::read(&log, &wanted, None, SHOWN).unwrap_or_default()
+    });
     let timeline = read.await.unwrap_or_default();
     let (standing, tone) = standing(&package);
     page(&ToolPage {
@@ -167,11 +172,29 @@ pub(super) async fn show(
         worse: worse
             .iter()
             .take(5)
-            .map(|one| (one.over.is_none(), format!("{} {} is {}", one.series.version, one.series.action, prove::watch::words(one))))
+            .map(|one| {
+                (
+                    one.over.is_none(),
+                    format!(
+                        "{} {} is {}",
+                        one.series.version,
+                        one.series.action,
+                        prove::watch::words(one)
+                    ),
+                )
+            })
             .collect(),
         tests: tested
             .iter()
-            .map(|one| format!("{}: {} of {} passed, {}", one.version, one.passed, one.total, Moment::new(one.at, now).short))
+            .map(|one| {
+                format!(
+                    "{}: {} of {} passed, {}",
+                    one.version,
+                    one.passed,
+                    one.total,
+                    Moment::new(one.at, now).short
+                )
+            })
             .collect(),
         rank,
         graph: model.and_then(|model| graph::draw(model, &stock)),
@@ -190,7 +213,8 @@ fn scopes(package: &Package) -> Vec<(String, String, String)> {
 
 /// What it reached for in vain, and what would grant it.
 fn attempt(one: &ledger::state::grants::Attempt, id: &str) -> (String, String) {
-    let command = format!("haft grant {} --{} {}", link::word(id), one.kind.name(), link::word(&one.value));
+    let command =
+        format!("haft grant {} --{} {}", link::word(id), one.kind.name(), link::word(&one.value));
     (one.value.clone(), command)
 }
 
@@ -198,12 +222,19 @@ fn actions(package: &Arc<Shelved>, stock: &Stock) -> Vec<Shown> {
     let Ok(tool) = &package.tool else { return Vec::new() };
     let shown = |action: &manifest::model::Action| {
         let (effect, weight) = words::effect(action);
-        let offer = stock.offers.iter().find(|one| one.package.id == package.id && one.action == action.name);
+        let offer = stock
+            .offers
+            .iter()
+            .find(|one| one.package.id == package.id && one.action == action.name);
         let schema = action.input.as_ref().map(manifest::model::Json::value);
         Shown {
             name: action.name.clone(),
             offered: offer.map(|offer| offer.name.clone()),
-            about: action.summary.clone().or_else(|| action.description.clone()).unwrap_or_default(),
+            about: action
+                .summary
+                .clone()
+                .or_else(|| action.description.clone())
+                .unwrap_or_default(),
             effect,
             tone: match weight {
                 Weight::Calm => "good",
@@ -219,9 +250,11 @@ fn actions(package: &Arc<Shelved>, stock: &Stock) -> Vec<Shown> {
 
 fn known(told: &Value, now: Time) -> Known {
     let text = |name: &str| told[name].as_str().map(str::to_owned);
-    let moment = |text: String| Time::parse(&text).map_or(text, |time| Moment::new(time, now).short);
+    let moment =
+        |text: String| Time::parse(&text).map_or(text, |time| Moment::new(time, now).short);
     let source = told["source"].as_object().and_then(|source| source.iter().next());
-    let source = source.map(|(kind, place)| format!("{kind} {}", place.as_str().unwrap_or_default()));
+    let source =
+        source.map(|(kind, place)| format!("{kind} {}", place.as_str().unwrap_or_default()));
     let changed = told["changed"].as_array().into_iter().flatten();
     let facts = [
         ("Installed", text("installed").map(moment)),
@@ -242,7 +275,8 @@ fn known(told: &Value, now: Time) -> Known {
 }
 
 fn series(one: &Metrics) -> Series {
-    let quantile = |percent| one.latencies.percentile(percent).map_or_else(|| "–".to_owned(), latency);
+    let quantile =
+        |percent| one.latencies.percentile(percent).map_or_else(|| "–".to_owned(), latency);
     Series {
         version: one.series.version.clone(),
         action: one.series.action.clone(),
@@ -257,7 +291,11 @@ fn series(one: &Metrics) -> Series {
 /// How good it is among the installed tools with the first of its tags.
 async fn rank(console: &Console, id: &str, model: Option<&Package>) -> Option<Rank> {
     let model = model?;
-    let capability = model.tags.first().cloned().or_else(|| model.scopes.first().map(|one| one.resource.clone()))?;
+    let capability = model
+        .tags
+        .first()
+        .cloned()
+        .or_else(|| model.scopes.first().map(|one| one.resource.clone()))?;
     let told = console.deed(Deed::Rank { capability: capability.clone() }).await.ok()?;
     let tools = told["tools"].as_array()?;
     let at = tools.iter().position(|one| one["id"] == id)?;
@@ -290,9 +328,17 @@ pub(super) async fn change(
 ) -> Response {
     let here = link::tool(&id);
     let (deed, words, then) = match posted.fields.get("what") {
-        Some("enable") => (Deed::Enable { id: id.clone() }, "is enabled: agents can call it.", here.as_str()),
-        Some("disable") => (Deed::Disable { id: id.clone() }, "is disabled: nobody can call it.", here.as_str()),
-        Some("rollback") => (Deed::Rollback { id: id.clone() }, "is rolled back to the version before.", here.as_str()),
+        Some("enable") => {
+            (Deed::Enable { id: id.clone() }, "is enabled: agents can call it.", here.as_str())
+        }
+        Some("disable") => {
+            (Deed::Disable { id: id.clone() }, "is disabled: nobody can call it.", here.as_str())
+        }
+        Some("rollback") => (
+            Deed::Rollback { id: id.clone() },
+            "is rolled back to the version before.",
+            here.as_str(),
+        ),
         Some("remove") => (Deed::Remove { id: id.clone() }, "is removed.", "/tools"),
         _ => return see(&here),
     };

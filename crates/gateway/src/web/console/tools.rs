@@ -8,12 +8,12 @@ use axum::extract::State;
 use axum::response::Response;
 use ledger::state::metrics::Metrics;
 
+use super::Console;
 use super::frame::{Frame, Part, page};
 use super::link;
 use super::moment::{count, grouped, latency, percent};
 use super::timeline::Tone;
 use super::visit::Visit;
-use super::Console;
 use crate::shelf::{Shelved, Stock};
 use crate::steward::Standing;
 
@@ -97,5 +97,9 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         0 => "Nothing is installed".to_owned(),
         many => format!("{} installed", count(many, "tool")),
     };
-    page(&ToolsPage { frame: Frame::new(&console, &visit, Part::Tools, "Tools").await, rows, heading })
+    page(&ToolsPage {
+        frame: Frame::new(&console, &visit, Part::Tools, "Tools").await,
+        rows,
+        heading,
+    })
 }

@@ -45,7 +45,10 @@ pub(super) struct Posted {
 impl FromRequestParts<Arc<Console>> for Visit {
     type Rejection = Response;
 
-    async fn from_request_parts(parts: &mut Parts, console: &Arc<Console>) -> Result<Self, Response> {
+    async fn from_request_parts(
+        parts: &mut Parts,
+        console: &Arc<Console>,
+    ) -> Result<Self, Response> {
         check_place(&parts.headers)?;
         let session = session(&parts.headers, console).ok_or_else(frame::sign_in_needed)?;
         let query = Fields::parse(parts.uri.query().unwrap_or_default());
@@ -64,7 +67,10 @@ impl FromRequest<Arc<Console>> for Posted {
         let fields = read(Request::from_parts(parts, body)).await?;
         if !fields.get("form").is_some_and(|form| visit.session.owns(form)) {
             let words = "The form is not one of this session. Load the page anew, and try again.";
-            return Err(frame::refused(StatusCode::FORBIDDEN, &Refusal::new("That form does not count", words)));
+            return Err(frame::refused(
+                StatusCode::FORBIDDEN,
+                &Refusal::new("That form does not count", words),
+            ));
         }
         Ok(Self { visit, fields })
     }
@@ -84,7 +90,8 @@ pub(super) async fn read(request: Request) -> Result<Fields, Response> {
 /// The session that a browser shows.
 fn session(headers: &HeaderMap, console: &Console) -> Option<Session> {
     let cookies = headers.get_all(COOKIE).iter().filter_map(|value| value.to_str().ok());
-    let pairs = cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
+    let pairs =
+        cookies.flat_map(|line| line.split(';')).filter_map(|pair| pair.trim().split_once('='));
     let mut shown = pairs.filter(|(name, _)| *name == COOKIE_NAME).map(|(_, value)| value);
     shown.find_map(|value| console.gateway.door.session(value, Instant::now()))
 }
@@ -108,7 +115,8 @@ pub(super) fn check_place(headers: &HeaderMap) -> Result<(), Response> {
 
 /// Refuses a form that another page sent. A browser says which page it was.
 pub(super) fn check_origin(headers: &HeaderMap) -> Result<(), Response> {
-    let text = |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
+    let text =
+        |name| headers.get(name).and_then(|value: &axum::http::HeaderValue| value.to_str().ok());
     let is_own = match (text(ORIGIN), text(HOST)) {
         (Some(origin), Some(host)) => origin.strip_prefix("http://") == Some(host),
         _ => false,
@@ -137,7 +145,13 @@ mod tests {
     fn only_own_pages_send_forms() {
         let host = (HOST, "127.0.0.1:7171");
         assert!(check_origin(&headers(&[host.clone(), (ORIGIN, "http://127.0.0.1:7171")])).is_ok());
-        for origin in ["http://127.0.0.1:8080", "https://127.0.0.1:7171", "null", "http://localhost:7171", "http://evil.example"] {
+        for origin in [
+            "http://127.0.0.1:8080",
+            "https://127.0.0.1:7171",
+            "null",
+            "http://localhost:7171",
+            "http://evil.example",
+        ] {
             assert!(check_origin(&headers(&[host.clone(), (ORIGIN, origin)])).is_err(), "{origin}");
         }
         assert!(check_origin(&headers(&[host])).is_err(), "without an origin");
@@ -148,7 +162,9 @@ mod tests {
         for host in ["127.0.0.1:7171", "localhost", "LOCALHOST:1", "[::1]:7171", "127.0.0.2:1"] {
             assert!(check_place(&headers(&[(HOST, host)])).is_ok(), "{host}");
         }
-        for host in ["tools.example.com", "10.0.0.1:7171", "localhost.evil.example", "", "127.0.0.1.nip.io"] {
+        for host in
+            ["tools.example.com", "10.0.0.1:7171", "localhost.evil.example", "", "127.0.0.1.nip.io"]
+        {
             assert!(check_place(&headers(&[(HOST, host)])).is_err(), "{host}");
         }
     }

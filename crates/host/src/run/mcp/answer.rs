@@ -32,6 +32,10 @@ pub(super) fn read(mut answer: Value, declared: Declared) -> Result<Output, Call
     if answer.get("resultType").and_then(Value::as_str) == Some("input_required") {
         return Err(wants_input(&answer));
     }
+    if answer.get("resultType").and_then(Value::as_str) == Some("task") {
+        let message = "the tool goes on as a task of its server";
+        return Err(CallError::new(Kind::Unfinished, message));
+    }
     if answer.get("taskId").is_some() && answer.get("content").is_none() {
         let message = "the server made a task of the call, which was not asked for";
         return Err(CallError::new(Kind::BadOutput, message));
@@ -140,7 +144,7 @@ fn wants_input(answer: &Value) -> CallError {
         [] => "the tool wants to ask its user something before it goes on".to_owned(),
         words => format!("the tool asks before it goes on: {}", words.join("; ")),
     };
-    CallError::new(Kind::NeedsAnswers, message).with("inputRequests", questions)
+    CallError::new(Kind::Unfinished, message).with("inputRequests", questions)
 }
 
 /// The server gave no answer to a call. It has a place where it is on the network.

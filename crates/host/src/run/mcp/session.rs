@@ -183,11 +183,7 @@ impl Session {
         }
     }
 
-    async fn ask(
-        &self,
-        request: ClientRequest,
-        told: Told,
-    ) -> Result<Value, AskError> {
+    async fn ask(&self, request: ClientRequest, told: Told) -> Result<Value, AskError> {
         let peer = self.service.peer();
         let mut options = PeerRequestOptions::no_options();
         let meta = told.peer.as_ref().map(|peer| peer.meta()).filter(|meta| !meta.is_empty());

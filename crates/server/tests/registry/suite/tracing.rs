@@ -6,8 +6,8 @@ use std::time::{Duration, Instant};
 use axum::body::Body;
 use axum::http::Request;
 use serde_json::Value;
-use server::traces::{Collector, Sampler, Traces};
 use testkit::collector::Collector as Peer;
+use trace::{Collector, Sampler, Traces};
 
 use super::packages::mcpkg;
 use super::world::World;

@@ -58,7 +58,9 @@ impl Face {
             Asked::One(peer) => peer,
             Asked::Nobody => return Err(unanswered("no call is under way that it could be for")),
             Asked::Several => {
-                return Err(unanswered("several clients wait for this server, and it does not say which one it asks"));
+                return Err(unanswered(
+                    "several clients wait for this server, and it does not say which one it asks",
+                ));
             }
         };
         let params = serde_json::to_value(params).map_err(|error| odd(&error))?;

@@ -35,7 +35,7 @@ impl std::error::Error for ReachError {
 }
 
 /// A client for this address. The operator named it, so it may be a private one.
-pub(crate) fn client(address: &Url) -> Result<Client, ReachError> {
+pub fn client(address: &Url) -> Result<Client, ReachError> {
     let host = address.host_str().unwrap_or_default();
     let port = address.port_or_known_default().unwrap_or_default();
     let rule = Rule::parse(&format!("{host}:{port}"));

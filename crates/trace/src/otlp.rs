@@ -16,32 +16,39 @@ const ERROR: u8 = 2;
 
 /// A request that is over, and its parts.
 #[derive(Debug)]
-pub(crate) struct Finished {
-    pub(crate) span: Span,
-    pub(crate) parts: Vec<Part>,
+pub struct Finished {
+    /// The request.
+    pub span: Span,
+    /// What it spent its time with.
+    pub parts: Vec<Part>,
 }
 
 /// A request that is over.
 #[derive(Debug)]
-pub(crate) struct Span {
-    pub(crate) trace: Trace,
-    pub(crate) name: String,
-    pub(crate) began: SystemTime,
-    pub(crate) took: Duration,
-    pub(crate) attributes: Vec<(&'static str, Value)>,
-    /// Why the registry failed, where it did.
-    pub(crate) failed: Option<String>,
+pub struct Span {
+    /// Where it belongs.
+    pub trace: Trace,
+    /// What it is called.
+    pub name: String,
+    /// When it began.
+    pub began: SystemTime,
+    /// How long it took.
+    pub took: Duration,
+    /// What else is known of it.
+    pub attributes: Vec<(&'static str, Value)>,
+    /// Why it failed, where we did.
+    pub failed: Option<String>,
 }
 
 impl Finished {
     /// How many spans it is told as.
-    pub(super) fn len(&self) -> usize {
+    pub(crate) fn len(&self) -> usize {
         1 + self.parts.len()
     }
 }
 
 /// What is sent of some requests.
-pub(super) fn body(resource: &[(String, String)], finished: &[Finished]) -> Vec<u8> {
+pub(crate) fn body(resource: &[(String, String)], finished: &[Finished]) -> Vec<u8> {
     let resource: Vec<Value> =
         resource.iter().map(|(key, value)| attribute(key, &value.as_str().into())).collect();
     let spans: Vec<Value> = finished.iter().flat_map(spans).collect();

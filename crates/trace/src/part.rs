@@ -10,7 +10,7 @@ const MOST: usize = 32;
 
 /// Where time is spent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Place {
+pub enum Place {
     /// With the database.
     Database,
     /// Where the files of packages are.
@@ -21,17 +21,17 @@ pub(crate) enum Place {
 
 /// A part that is over.
 #[derive(Debug)]
-pub(crate) struct Part {
-    pub(super) place: Place,
-    pub(super) name: &'static str,
+pub struct Part {
+    pub(crate) place: Place,
+    pub(crate) name: &'static str,
     /// How long after the request it began.
-    pub(super) after: Duration,
-    pub(super) took: Duration,
+    pub(crate) after: Duration,
+    pub(crate) took: Duration,
 }
 
 /// The parts of a request that are over.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Parts(Arc<Mutex<Vec<Over>>>);
+pub struct Parts(Arc<Mutex<Vec<Over>>>);
 
 #[derive(Debug)]
 struct Over {
@@ -43,7 +43,7 @@ struct Over {
 
 impl Parts {
     /// All of them, of a request that began then.
-    pub(crate) fn since(&self, request: Instant) -> Vec<Part> {
+    pub fn since(&self, request: Instant) -> Vec<Part> {
         let over = std::mem::take(&mut *self.0.lock().unwrap_or_else(PoisonError::into_inner));
         let part = |Over { place, name, began, took }| {
             let after = began.saturating_duration_since(request);
@@ -58,19 +58,19 @@ tokio::task_local! {
 }
 
 /// Does the work of a request, whose parts are noted here.
-pub(crate) async fn within<F: Future>(parts: Option<Parts>, work: F) -> F::Output {
+pub async fn within<F: Future>(parts: Option<Parts>, work: F) -> F::Output {
     UNDERWAY.scope(parts, work).await
 }
 
 /// Begins a part of the request that is under way; it is over when this is dropped.
-pub(crate) fn part(place: Place, name: &'static str) -> Running {
+pub fn part(place: Place, name: &'static str) -> Running {
     let parts = UNDERWAY.try_with(Clone::clone).ok().flatten();
     Running(parts.map(|parts| (parts, place, name, Instant::now())))
 }
 
 /// A part that is under way.
 #[must_use = "a part lasts as long as this is held"]
-pub(crate) struct Running(Option<(Parts, Place, &'static str, Instant)>);
+pub struct Running(Option<(Parts, Place, &'static str, Instant)>);
 
 impl Drop for Running {
     fn drop(&mut self) {

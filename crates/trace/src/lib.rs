@@ -15,16 +15,17 @@ mod context;
 mod export;
 mod otlp;
 mod part;
+pub mod reach;
 
 use std::time::Duration;
 
 use egress::http::{HeaderMap, Url};
 
 pub use context::Trace;
-pub(crate) use context::drawn;
+pub use context::drawn;
 pub use export::Traces;
-pub(crate) use otlp::{Finished, Span};
-pub(crate) use part::{Parts, Place, Running, part, within};
+pub use otlp::{Finished, Span};
+pub use part::{Parts, Place, Running, part, within};
 
 /// How many numbers have 32 bits.
 const NUMBERS: f64 = 4_294_967_296.0;

@@ -18,12 +18,12 @@ pub struct Trace {
 
 impl Trace {
     /// A trace that begins here.
-    pub(super) fn begin() -> Self {
+    pub(crate) fn begin() -> Self {
         Self { id: drawn() + &drawn(), parent: None, span: drawn(), is_sampled: false }
     }
 
     /// Reads a `traceparent` of the form `00-<trace>-<parent>-<flags>`; one that is not of it is passed over.
-    pub(crate) fn follow(text: &str) -> Option<Self> {
+    pub fn follow(text: &str) -> Option<Self> {
         let mut parts = text.split('-');
         let (version, id, parent, flags) =
             (parts.next()?, parts.next()?, parts.next()?, parts.next()?);
@@ -51,7 +51,7 @@ impl Trace {
 }
 
 /// A name that no other request has: a number that nobody guesses, and another from it each time.
-pub(crate) fn drawn() -> String {
+pub fn drawn() -> String {
     static NEXT: LazyLock<AtomicU64> = LazyLock::new(|| {
         let mut seed = [0; 8];
         // Without randomness requests of two starts have the same names, and are answered all the same.

@@ -10,9 +10,9 @@ use tokio::sync::{Notify, mpsc};
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::otlp::{self, Finished};
-use super::{Collector, Trace};
+use crate::otlp::{self, Finished};
 use crate::reach::{self, ReachError};
+use crate::{Collector, Trace};
 
 /// How many requests wait to be sent; more are lost.
 const QUEUE: usize = 2_048;
@@ -78,14 +78,14 @@ impl Traces {
     }
 
     /// The trace of a request: the one it follows, or one of its own.
-    pub(crate) fn sampled(&self, followed: Option<Trace>) -> Trace {
+    pub fn sampled(&self, followed: Option<Trace>) -> Trace {
         let trace = followed.unwrap_or_else(Trace::begin);
         let is_sampled = self.0.collector.sampler.takes(&trace);
         Trace { is_sampled, ..trace }
     }
 
     /// Puts a request into the queue; where there is no room it is lost.
-    pub(crate) fn send(&self, finished: Finished) {
+    pub fn send(&self, finished: Finished) {
         if self.0.queue.try_send(finished).is_err() {
             self.0.lost.fetch_add(1, Ordering::Relaxed);
         }

@@ -1,0 +1,44 @@
+//! An MCP server on standard input and output with one tool that says what it was told. It does as little as can be done, so
+//! that what is measured is what stands before it.
+
+use std::io::{BufRead, Write};
+
+use serde_json::{Value, json};
+
+fn main() {
+    let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
+    for line in input.lines() {
+        let Ok(line) = line else { return };
+        let Ok(message) = serde_json::from_str::<Value>(&line) else { continue };
+        let Some(id) = message.get("id") else { continue };
+        let params = &message["params"];
+        let answer = match message["method"].as_str().unwrap_or_default() {
+            "initialize" => Ok(json!({
+                "protocolVersion": params["protocolVersion"],
+                "capabilities": { "tools": {} },
+                "serverInfo": { "name": "echo", "version": "1" },
+            })),
+            "tools/list" => Ok(json!({ "tools": [{
+                "name": "echo",
+                "description": "Says what it was told",
+                "inputSchema": {
+                    "type": "object",
+                    "properties": { "text": { "type": "string" } },
+                    "required": ["text"],
+                },
+            }] })),
+            "tools/call" => {
+                Ok(json!({ "content": [{ "type": "text", "text": params["arguments"]["text"] }] }))
+            }
+            "ping" => Ok(json!({})),
+            _ => Err(json!({ "code": -32601, "message": "no such method" })),
+        };
+        let text = match answer {
+            Ok(result) => json!({ "jsonrpc": "2.0", "id": id, "result": result }),
+            Err(error) => json!({ "jsonrpc": "2.0", "id": id, "error": error }),
+        };
+        if writeln!(output, "{text}").and_then(|()| output.flush()).is_err() {
+            return;
+        }
+    }
+}

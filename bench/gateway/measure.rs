@@ -1,0 +1,367 @@
+//! Measures the gateway against the least that stands between HTTP and a server, and against what others put there: the same
+//! echo server behind each, the same calls, one run.
+//!
+//! `measure-gateway HAFT ECHO HOME [NAME=URL PID…]`: `bench/gateway/run` starts the others and names them.
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::cast_precision_loss,
+    reason = "it is a measurement"
+)]
+
+mod floor;
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+/// How many calls are made one after the other, and how many by all callers together.
+const ALONE: usize = 2_000;
+const TOGETHER: usize = 16_000;
+const CALLERS: usize = 16;
+
+/// How many of them those make who take long.
+const FEW: usize = 16;
+
+/// What was measured.
+#[derive(Clone, Copy, Debug)]
+struct Measured {
+    p50: Duration,
+    p99: Duration,
+    /// Processor time of what stands before the server, for each call.
+    cpu: Duration,
+    per_second: f64,
+    resident: u64,
+}
+
+/// Something that stands before the server.
+struct Subject {
+    name: String,
+    address: String,
+    path: String,
+    /// The processes whose time counts.
+    processes: Vec<u32>,
+    tool: &'static str,
+    /// How many calls are made for one that is measured in full.
+    share: usize,
+    /// Whether it is asked by a plain request for each tool.
+    is_plain: bool,
+    headers: String,
+}
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    if arguments.first().is_some_and(|first| first == "floor") {
+        return floor::main(&arguments[1]);
+    }
+    let [haft, echo, home, others @ ..] = &arguments[..] else {
+        panic!("measure-gateway HAFT ECHO HOME [NAME=KIND=URL=PIDS…]")
+    };
+    let (floor_process, floor) = start_floor(echo);
+    let floor = measure(&floor);
+    drop(floor_process);
+    tell("floor", floor, floor);
+    let cold = cold_start(haft, home);
+    let (gate, subject) = start_gateway(haft, home);
+    let ours = measure(&subject);
+    drop(gate);
+    tell("haft", ours, floor);
+    let mut best: Option<Measured> = None;
+    for other in others {
+        let subject = other_subject(other);
+        let measured = measure(&subject);
+        tell(&subject.name, measured, floor);
+        best = Some(best.map_or(measured, |best| Measured {
+            per_second: best.per_second.max(measured.per_second),
+            cpu: best.cpu.min(measured.cpu),
+            ..best
+        }));
+    }
+    let mut is_missed = false;
+    let mut goal = |what: &str, value: f64, most: f64| {
+        let is_met = value <= most;
+        is_missed |= !is_met;
+        let word = if is_met { "met" } else { "MISSED" };
+        println!("goal {what}: {value:.2} (at most {most:.2}) {word}");
+    };
+    goal("cpu of a call, times the floor", ratio(ours.cpu, floor.cpu), 2.5);
+    goal("p50, times the floor", ratio(ours.p50, floor.p50), 3.0);
+    goal("throughput of the floor, times ours", floor.per_second / ours.per_second, 2.5);
+    if let Some(best) = best {
+        goal(
+            "throughput of the best other, times ten, by ours",
+            best.per_second * 10.0 / ours.per_second,
+            1.0,
+        );
+        goal("cpu of ours, times five, by the best other", 5.0 * ratio(ours.cpu, best.cpu), 1.0);
+    }
+    goal("cold start to the first list, ms", cold.as_secs_f64() * 1000.0, 50.0);
+    goal("resident, MB", ours.resident as f64 / 1e6, 30.0);
+    std::process::exit(i32::from(is_missed));
+}
+
+fn ratio(one: Duration, other: Duration) -> f64 {
+    one.as_secs_f64() / other.as_secs_f64()
+}
+
+fn tell(name: &str, one: Measured, floor: Measured) {
+    println!(
+        "{name:<24} p50 {:>8.1} us ({:>5.2}x)  p99 {:>8.1} us  cpu {:>7.1} us ({:>5.2}x)  {:>8.0}/s ({:>4.0} %)  {:>5.1} MB",
+        one.p50.as_secs_f64() * 1e6,
+        ratio(one.p50, floor.p50),
+        one.p99.as_secs_f64() * 1e6,
+        one.cpu.as_secs_f64() * 1e6,
+        ratio(one.cpu, floor.cpu),
+        one.per_second,
+        100.0 * one.per_second / floor.per_second,
+        one.resident as f64 / 1e6,
+    );
+}
+
+/// A process that ends with this.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn start_floor(echo: &str) -> (Running, Subject) {
+    let own = std::env::current_exe().unwrap();
+    let mut child = Command::new(own).args(["floor", echo]).stdout(Stdio::piped()).spawn().unwrap();
+    let mut address = String::new();
+    BufReader::new(child.stdout.take().unwrap()).read_line(&mut address).unwrap();
+    let subject = Subject {
+        name: "floor".to_owned(),
+        address: address.trim().to_owned(),
+        path: "/".to_owned(),
+        processes: vec![child.id()],
+        tool: "echo",
+        share: 1,
+        is_plain: false,
+        headers: String::new(),
+    };
+    (Running(child), subject)
+}
+
+fn start_gateway(haft: &str, home: &str) -> (Running, Subject) {
+    let serve = ["--home", home, "serve", "--listen", "127.0.0.1:0", "--without-token", "--json"];
+    let mut child = Command::new(haft).args(serve).stdout(Stdio::piped()).spawn().unwrap();
+    let mut said = String::new();
+    let mut out = BufReader::new(child.stdout.take().unwrap());
+    while !said.contains('}') {
+        out.read_line(&mut said).unwrap();
+    }
+    let said: Value = serde_json::from_str(&said).unwrap();
+    let url = said["mcp"].as_str().unwrap();
+    let subject = Subject {
+        name: "haft".to_owned(),
+        address: url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned(),
+        path: "/mcp".to_owned(),
+        processes: vec![child.id()],
+        tool: "echo_echo",
+        share: 1,
+        is_plain: false,
+        headers: String::new(),
+    };
+    (Running(child), subject)
+}
+
+/// `NAME=KIND=URL=PID,PID`.
+fn other_subject(text: &str) -> Subject {
+    let parts: Vec<_> = text.splitn(4, '=').collect();
+    let [name, kind, url, processes] = parts[..] else { panic!("{text}") };
+    let rest = url.strip_prefix("http://").unwrap();
+    let (address, path) = rest.split_once('/').unwrap();
+    Subject {
+        name: name.to_owned(),
+        address: address.to_owned(),
+        path: format!("/{path}"),
+        processes: processes.split(',').map(|one| one.parse().unwrap()).collect(),
+        tool: "echo",
+        share: FEW,
+        is_plain: kind == "plain",
+        headers: String::new(),
+    }
+}
+
+/// From nothing to the first list of tools, as a client has it: the best of several, since the first reads the disk.
+fn cold_start(haft: &str, home: &str) -> Duration {
+    let greeting = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" } } });
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+    let mut all: Vec<_> = (0..5)
+        .map(|_| {
+            let _ = std::fs::remove_file(Path::new(home).join("host.sock"));
+            std::thread::sleep(Duration::from_millis(1500));
+            let began = Instant::now();
+            let mut child = Command::new(haft)
+                .args(["--home", home, "mcp"])
+                .stdin(Stdio::piped())
+                .stdout(Stdio::piped())
+                .spawn()
+                .unwrap();
+            let mut to = child.stdin.take().unwrap();
+            writeln!(to, "{greeting}\n{list}").unwrap();
+            let mut from = BufReader::new(child.stdout.take().unwrap());
+            let mut line = String::new();
+            while !line.contains("\"tools\":[") {
+                line.clear();
+                assert!(from.read_line(&mut line).unwrap() > 0, "it ended");
+            }
+            let took = began.elapsed();
+            let _ = child.kill();
+            let _ = child.wait();
+            took
+        })
+        .collect();
+    all.sort();
+    println!("cold start               {all:?}");
+    all[all.len() / 2]
+}
+
+fn measure(subject: &Subject) -> Measured {
+    let mut caller = Caller::new(subject);
+    for _ in 0..200 / subject.share.min(10) {
+        caller.call();
+    }
+    let before = cpu(&subject.processes);
+    let calls = ALONE / subject.share;
+    let mut all: Vec<_> = (0..calls)
+        .map(|_| {
+            let began = Instant::now();
+            caller.call();
+            began.elapsed()
+        })
+        .collect();
+    let alone = cpu(&subject.processes).saturating_sub(before);
+    all.sort();
+    let each = TOGETHER / subject.share / CALLERS;
+    let began = Instant::now();
+    std::thread::scope(|scope| {
+        for _ in 0..CALLERS {
+            scope.spawn(|| {
+                let mut caller = Caller::new(subject);
+                for _ in 0..each {
+                    caller.call();
+                }
+            });
+        }
+    });
+    Measured {
+        p50: all[all.len() / 2],
+        p99: all[all.len() * 99 / 100],
+        cpu: alone / u32::try_from(calls).unwrap(),
+        per_second: (each * CALLERS) as f64 / began.elapsed().as_secs_f64(),
+        resident: subject.processes.iter().map(|one| resident(*one)).sum(),
+    }
+}
+
+/// Processor time of processes until now.
+fn cpu(processes: &[u32]) -> Duration {
+    let of_one = |process: &u32| {
+        // In nanoseconds, of all threads together.
+        let tasks = std::fs::read_dir(format!("/proc/{process}/task")).unwrap();
+        let each = tasks.flatten().filter_map(|task| {
+            let text = std::fs::read_to_string(task.path().join("schedstat")).ok()?;
+            text.split(' ').next()?.parse::<u64>().ok()
+        });
+        Duration::from_nanos(each.sum())
+    };
+    processes.iter().map(of_one).sum()
+}
+
+fn resident(process: u32) -> u64 {
+    let text = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = text.lines().find(|line| line.starts_with("VmRSS:")).unwrap();
+    let kilobytes: u64 = line.split_whitespace().nth(1).unwrap().parse().unwrap();
+    kilobytes * 1024
+}
+
+/// One client, on one connection.
+struct Caller {
+    to: TcpStream,
+    from: BufReader<TcpStream>,
+    head: String,
+    body: String,
+}
+
+impl Caller {
+    fn new(subject: &Subject) -> Self {
+        let to = TcpStream::connect(&subject.address).unwrap();
+        to.set_nodelay(true).unwrap();
+        let from = BufReader::new(to.try_clone().unwrap());
+        let head = format!(
+            "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{}",
+            subject.path, subject.address, subject.headers
+        );
+        let mut caller = Self { to, from, head, body: String::new() };
+        if subject.is_plain {
+            caller.body = json!({ "text": "hello" }).to_string();
+            return caller;
+        }
+        let greeting = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+            "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": "bench", "version": "1" } } });
+        if let Some(session) = caller.ask(&greeting.to_string()) {
+            caller.head +=
+                &format!("mcp-session-id: {session}\r\nmcp-protocol-version: 2025-06-18\r\n");
+        }
+        caller.ask(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }).to_string());
+        let call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+            "name": subject.tool, "arguments": { "text": "hello" } } });
+        caller.body = call.to_string();
+        caller
+    }
+
+    fn call(&mut self) {
+        let body = std::mem::take(&mut self.body);
+        self.ask(&body);
+        self.body = body;
+    }
+
+    /// Posts a message, and says which session it belongs to.
+    fn ask(&mut self, body: &str) -> Option<String> {
+        let text = format!("{}content-length: {}\r\n\r\n{body}", self.head, body.len());
+        self.to.write_all(text.as_bytes()).unwrap();
+        let (mut length, mut is_chunked, mut session) = (0, false, None);
+        let mut line = String::new();
+        self.from.read_line(&mut line).unwrap();
+        assert!(line.contains(" 20"), "{line}");
+        loop {
+            line.clear();
+            self.from.read_line(&mut line).unwrap();
+            let Some((name, value)) = line.trim_end().split_once(':') else { break };
+            match (&*name.to_ascii_lowercase(), value.trim()) {
+                ("content-length", value) => length = value.parse().unwrap(),
+                ("transfer-encoding", "chunked") => is_chunked = true,
+                ("mcp-session-id", value) => session = Some(value.to_owned()),
+                _ => {}
+            }
+        }
+        let mut body = vec![0; length];
+        if is_chunked {
+            loop {
+                line.clear();
+                self.from.read_line(&mut line).unwrap();
+                let size = usize::from_str_radix(line.trim(), 16).unwrap();
+                let mut piece = vec![0; size + 2];
+                self.from.read_exact(&mut piece).unwrap();
+                body.extend_from_slice(&piece[..size]);
+                if size == 0 {
+                    break;
+                }
+            }
+        } else {
+            self.from.read_exact(&mut body).unwrap();
+        }
+        let text = String::from_utf8_lossy(&body);
+        assert!(!text.contains("\"isError\":true") && !text.contains("\"error\":"), "{text}");
+        session
+    }
+}

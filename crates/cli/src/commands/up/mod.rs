@@ -1,0 +1,206 @@
+//! `haft up`: a registry, the gateway and the console on this machine, with tools to try; the newcomer's command.
+//!
+//! It does what anybody would type: the examples are signed, tested, published and installed by the ordinary verbs. Without
+//! `--home` all of it is in a folder that is gone afterwards.
+
+mod examples;
+
+use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::Arc;
+
+use clap::Args;
+use server::Registry;
+use tokio::sync::oneshot;
+
+use self::examples::{ALL, Example, INSTALLED};
+use super::serve::{self, ServeArgs};
+use super::stores::{BlobArgs, DatabaseArgs, open, open_blobs};
+use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
+use crate::output;
+use crate::owner;
+use crate::printer::Printer;
+
+/// What the registry is called, and the key that signs its packages.
+const NAME: &str = "demo";
+
+#[derive(Args, Debug)]
+#[command(
+    after_help = "Without --home, everything is in a folder of its own that is gone when this ends. `haft serve` serves the tools that you have installed yourself."
+)]
+pub(crate) struct UpArgs {
+    /// Where the gateway and the console listen [default: 127.0.0.1:7171, or any port that is free]
+    #[arg(long, value_name = "ADDR:PORT")]
+    listen: Option<SocketAddr>,
+}
+
+pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    // One that is not typed is nobody's to be filled with examples.
+    let (home, folder) = if home.is_typed() {
+        (home.clone(), None)
+    } else {
+        let folder = tempfile::Builder::new().prefix("haft-up-").tempdir().map_err(|error| {
+            Failure::new(Exit::Unavailable, "failed to make a folder to work in").cause(error)
+        })?;
+        (Home::find(Some(&folder.path().join("home")))?, Some(folder))
+    };
+    output::make_private_folder(home.path())?;
+    let registry = Demo::begin(&home)?;
+    printer.note(&format!("A registry is at {}", registry.url));
+    let desk = Desk { home: &home, printer };
+    if home.path().join("keys").join(format!("{NAME}.key")).exists() {
+        desk.quietly(&["registry", "rm", NAME], None)?;
+        desk.quietly(&["registry", "add", NAME, &registry.url], None)?;
+    } else {
+        desk.prepare(&registry.url)?;
+    }
+    let listen = args.listen.unwrap_or_else(|| free(7171));
+    let served = serve::run(&ServeArgs::at(listen), &home, json_wanted, printer);
+    drop(registry);
+    drop(folder);
+    served
+}
+
+/// A port of this machine: the usual one where nobody has it.
+fn free(usual: u16) -> SocketAddr {
+    let usual = SocketAddr::from((Ipv4Addr::LOCALHOST, usual));
+    match TcpListener::bind(usual) {
+        Ok(_) => usual,
+        Err(_) => SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
+    }
+}
+
+/// A registry that is served until this is dropped.
+struct Demo {
+    url: String,
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Demo {
+    /// Serves the registry of a home on a thread of its own.
+    fn begin(home: &Home) -> Result<Self, Failure> {
+        let (told, address) = std::sync::mpsc::channel();
+        let (stop, stopped) = oneshot::channel();
+        let home = home.clone();
+        let thread = std::thread::spawn(move || {
+            let served = serve_registry(&home, &told, stopped);
+            if let Err(failure) = served {
+                let _ = told.send(Err(failure));
+            }
+        });
+        let gone = || Err(Failure::new(Exit::Bug, "the registry ended before it began"));
+        let address = address.recv().unwrap_or_else(|_| gone())?;
+        let (stop, thread) = (Some(stop), Some(thread));
+        Ok(Self { url: format!("http://{address}"), stop, thread })
+    }
+}
+
+impl Drop for Demo {
+    fn drop(&mut self) {
+        if let Some(stop) = self.stop.take() {
+            let _ = stop.send(());
+        }
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn serve_registry(
+    home: &Home,
+    told: &std::sync::mpsc::Sender<Result<SocketAddr, Failure>>,
+    stopped: oneshot::Receiver<()>,
+) -> Result<(), Failure> {
+    let runtime = owner::runtime()?;
+    runtime.block_on(async {
+        let store = open(&DatabaseArgs::default(), home).await?;
+        let blobs = open_blobs(&BlobArgs::default(), home)?;
+        let opened = Registry::open(store, blobs, server::Settings::default()).await;
+        let registry = Arc::new(opened.map_err(|error| Failure::of(Exit::Unavailable, &error))?);
+        let listener = tokio::net::TcpListener::bind(free(7070)).await;
+        let busy = |error| Failure::new(Exit::Unavailable, "failed to listen").cause(error);
+        let listener = listener.map_err(busy)?;
+        let _ = told.send(Ok(listener.local_addr().map_err(busy)?));
+        let following = tokio::spawn(Arc::clone(&registry).follow());
+        let app = server::web::router(Arc::clone(&registry));
+        let stop = async move {
+            let _ = stopped.await;
+        };
+        server::web::serve(listener, app, stop).await;
+        following.abort();
+        registry.store.close().await;
+        Ok(())
+    })
+}
+
+/// Where the ordinary verbs are typed.
+struct Desk<'d> {
+    home: &'d Home,
+    printer: Printer,
+}
+
+impl Desk<'_> {
+    /// Signs, tests, publishes and installs the examples.
+    fn prepare(&self, url: &str) -> Result<(), Failure> {
+        self.quietly(&["key", "new", NAME, "--no-passphrase"], None)?;
+        let token = self.quietly(&["registry", "token", "new", "--namespace", "*", "-q"], None)?;
+        self.quietly(&["registry", "add", NAME, url], None)?;
+        self.quietly(&["registry", "login", NAME], Some(token.trim()))?;
+        for example in &ALL {
+            let folder = self.home.path().join("examples").join(example.name);
+            write(example, &folder)?;
+            let folder = folder.display().to_string();
+            self.quietly(&["publish", &folder, "--registry", NAME, "--key", NAME], None)?;
+            self.printer.note(&format!("Signed, tested and published {}", example.id));
+        }
+        for example in &ALL[..INSTALLED] {
+            self.quietly(&["install", example.id, "--yes"], None)?;
+            self.printer.note(&format!("Installed {}", example.id));
+        }
+        Ok(())
+    }
+
+    /// Runs a verb; what it prints comes back, and what goes wrong is told in its words.
+    fn quietly(&self, words: &[&str], typed: Option<&str>) -> Result<String, Failure> {
+        use std::io::Write;
+        let failed = |error: std::io::Error| {
+            Failure::new(Exit::Unavailable, format!("failed to run `haft {}`", words[0]))
+                .cause(error)
+        };
+        let mut command = Command::new(sandbox::own_program().map_err(failed)?);
+        command.arg("--home").arg(self.home.path()).arg("--non-interactive").args(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        // What the newcomer has set for their own home is not meant.
+        for name in ["HAFT_HOME", "HAFT_DATABASE_URL", "REGISTRY_BASE_URL", "REGISTRY_TOKEN"] {
+            command.env_remove(name);
+        }
+        let mut child = command.spawn().map_err(failed)?;
+        if let (Some(mut stdin), Some(typed)) = (child.stdin.take(), typed) {
+            let _ = stdin.write_all(typed.as_bytes());
+        }
+        let ended = child.wait_with_output().map_err(failed)?;
+        if ended.status.success() {
+            return Ok(String::from_utf8_lossy(&ended.stdout).into_owned());
+        }
+        let said = String::from_utf8_lossy(&ended.stderr).trim().to_owned();
+        Err(Failure::new(Exit::Unavailable, format!("`haft {}` failed", words.join(" ")))
+            .cause(said))
+    }
+}
+
+/// Writes an example into a folder.
+fn write(example: &Example, folder: &Path) -> Result<(), Failure> {
+    for (path, text) in example.files {
+        let path = folder.join(path);
+        let failed = |error: std::io::Error| {
+            Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display()))
+                .cause(error)
+        };
+        std::fs::create_dir_all(path.parent().unwrap_or(folder)).map_err(failed)?;
+        std::fs::write(&path, text).map_err(failed)?;
+    }
+    Ok(())
+}

@@ -1,0 +1,163 @@
+//! The owner's word: in the client, in the terminal, and nowhere that an agent could give it.
+
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+use crate::gate::{Gate, Joined, home, server, words};
+
+const ASK: &str = "[approval]\nundeclared = \"ask\"\n";
+
+fn asked() -> (Desk, Desk) {
+    let scripts = Desk::new();
+    let path = server(
+        scripts.0.path(),
+        "wipe",
+        "wipe",
+        "return f'wiped {arguments.get(\"what\")} {calls}'",
+    );
+    (home(&[("wipe", &path)], ASK), scripts)
+}
+
+fn waiting(desk: &Desk) -> Vec<Value> {
+    desk.done(&["approve", "list", "--json"]).json().as_array().unwrap().clone()
+}
+
+#[test]
+fn the_terminal_answers_and_the_same_call_goes_through_once() {
+    let (desk, _scripts) = asked();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let call = || gate.call("/mcp", "wipe_wipe", json!({ "what": "a" }));
+    let told = call();
+    let error = &told["structuredContent"]["error"];
+    assert_eq!(
+        (told["isError"].as_bool(), error["code"].as_str(), error["who"].as_str()),
+        (Some(true), Some("needs_approval"), Some("owner"))
+    );
+    assert!(words(&told).contains("waits for the owner"), "{told}");
+    let [question] = &waiting(&desk)[..] else { panic!("not one question") };
+    assert_eq!(question["input"], json!({ "what": "a" }));
+    let ticket = question["ticket"].as_str().unwrap();
+    // Until then it waits, and asks nothing new.
+    assert_eq!(call()["structuredContent"]["error"]["code"], "needs_approval");
+    assert_eq!(waiting(&desk).len(), 1);
+    desk.done(&["approve", "allow", ticket]);
+    // It is for these arguments alone.
+    let other = gate.call("/mcp", "wipe_wipe", json!({ "what": "b" }));
+    assert_eq!(other["structuredContent"]["error"]["code"], "needs_approval");
+    assert_eq!(words(&call()), "wiped a 1");
+    assert_eq!(call()["structuredContent"]["error"]["code"], "needs_approval");
+}
+
+#[test]
+fn a_refusal_is_told_as_one() {
+    let (desk, _scripts) = asked();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let call = || gate.call("/mcp", "wipe_wipe", json!({}));
+    call();
+    let ticket = waiting(&desk)[0]["ticket"].as_str().unwrap().to_owned();
+    desk.done(&["approve", "deny", &ticket]);
+    let told = call();
+    assert_eq!(told["structuredContent"]["error"]["code"], "denied", "{told}");
+    assert!(words(&told).contains("Do not try again"), "{told}");
+}
+
+#[test]
+fn the_person_at_a_client_of_the_older_era_is_asked_in_it() {
+    let (desk, _scripts) = asked();
+    let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
+    for (decision, expected) in
+        [("allow", "wiped a 1"), ("deny", "refused"), ("allow", "wiped a 2")]
+    {
+        client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "wipe_wipe", "arguments": { "what": "a" } } }));
+        let question = client.next();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        let message = question["params"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("`wipe` of mcpb:wipe") && message.contains("{\"what\":\"a\"}"),
+            "{message}"
+        );
+        client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "decision": decision } } }));
+        let answer = client.next();
+        assert!(words(&answer["result"]).contains(expected), "{answer}");
+    }
+}
+
+#[test]
+fn the_person_at_a_client_of_the_newer_era_is_asked_in_it() {
+    let (desk, _scripts) = asked();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let can = json!({ "elicitation": { "form": {} } });
+    let ask = |more: Value| {
+        let mut params = json!({ "name": "wipe_wipe", "arguments": { "what": "a" } });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        gate.ask_as("/mcp", &[], &can, "tools/call", params).last()
+    };
+    let asked = ask(json!({}))["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    assert_eq!(asked["inputRequests"]["approve"]["method"], "elicitation/create");
+    let state = asked["requestState"].as_str().unwrap();
+    let yes = json!({ "approve": { "action": "accept", "content": { "decision": "allow" } } });
+    // The answer is for this call, and for no other.
+    let other = json!({ "name": "wipe_wipe", "arguments": { "what": "b" }, "requestState": state, "inputResponses": yes });
+    let refused = gate.ask_as("/mcp", &[], &can, "tools/call", other).last();
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let done = ask(json!({ "requestState": state, "inputResponses": yes }));
+    assert_eq!(words(&done["result"]), "wiped a 1", "{done}");
+    // It counted once.
+    let again = ask(json!({ "requestState": state, "inputResponses": yes }));
+    assert_eq!(again["result"]["structuredContent"]["error"]["code"], "denied", "{again}");
+}
+
+#[test]
+fn where_the_policy_does_not_let_it_nobody_is_asked_in_a_client() {
+    for more in ["[agents]\nask_in_client = false\n", "owner_presence = \"terminal\"\n"] {
+        let scripts = Desk::new();
+        let path = server(scripts.0.path(), "wipe", "wipe", "return 'wiped'");
+        let desk = home(&[("wipe", &path)], ASK);
+        crate::common::write_below(&desk.path("home"), "policy.toml", &format!("{ASK}{more}"));
+        let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
+        let told = client.call("wipe_wipe", json!({}));
+        assert_eq!(told["structuredContent"]["error"]["code"], "needs_approval", "{more}");
+    }
+}
+
+#[test]
+fn questions_of_servers_reach_clients_of_both_eras() {
+    let desk = home(&[("conformance", &crate::gate::conformance())], crate::gate::OPEN);
+    // A client of the older era, a server of the newer.
+    let mut client =
+        Joined::greeted(&desk, &["--only", "conformance"], &json!({ "elicitation": {} }));
+    client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "test_elicitation", "arguments": { "message": "who?" } } }));
+    let question = loop {
+        let message = client.next();
+        if message.get("method").is_some_and(|method| method == "elicitation/create") {
+            break message;
+        }
+    };
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "username": "ada", "email": "ada@example.com", "response": "ada" } } }));
+    let answer = client.next();
+    assert!(words(&answer["result"]).contains("ada"), "{answer}");
+}
+
+#[test]
+fn questions_of_older_servers_wait_for_clients_of_the_newer_era() {
+    let path = format!("{} legacy", crate::gate::conformance());
+    let desk = home(&[("older", &path)], crate::gate::OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let can = json!({ "elicitation": { "form": {} } });
+    let call = json!({ "name": "test_elicitation", "arguments": { "message": "who?" } });
+    let asked = gate.ask_as("/mcp/raw/older", &[], &can, "tools/call", call.clone()).last();
+    let asked = &asked["result"];
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let (name, question) = asked["inputRequests"].as_object().unwrap().iter().next().unwrap();
+    assert_eq!(question["method"], "elicitation/create");
+    let mut again = call;
+    again["requestState"] = asked["requestState"].clone();
+    // Without an answer it asks once more, and waits on.
+    let still = gate.ask_as("/mcp/raw/older", &[], &can, "tools/call", again.clone()).last();
+    assert_eq!(still["result"]["resultType"], "input_required", "{still}");
+    again["requestState"] = still["result"]["requestState"].clone();
+    again["inputResponses"] = json!({ name: { "action": "accept", "content": { "username": "ada", "email": "a@example.com", "response": "ada" } } });
+    let done = gate.ask_as("/mcp/raw/older", &[], &can, "tools/call", again).last();
+    assert!(words(&done["result"]).contains("ada"), "{done}");
+}

@@ -1,0 +1,116 @@
+//! Many tools: they are found, looked at and called by three.
+
+use serde_json::{Value, json};
+
+use crate::common::{Desk, write_below};
+use crate::gate::{Gate, Joined, home, words};
+
+/// A server with so many tools.
+fn many(count: usize, policy: &str) -> (Desk, Desk) {
+    let scripts = Desk::new();
+    let path = write_below(
+        scripts.0.path(),
+        "many.py",
+        &format!(
+            r#"
+import json, sys
+TOOLS = [{{"name": f"measure_{{n}}", "description": f"Measures the length of thing number {{n}} in metres",
+  "inputSchema": {{"type": "object", "properties": {{"thing": {{"type": "string"}}}}}}}} for n in range({count})]
+TOOLS[3] = {{"name": "translate_text", "description": "Translates a text into another language",
+  "inputSchema": {{"type": "object", "properties": {{"text": {{"type": "string"}}}}, "required": ["text"]}}}}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    method = message["method"]
+    if method == "initialize": result = {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "many", "version": "1"}}}}
+    elif method == "tools/list": result = {{"tools": TOOLS}}
+    elif method == "tools/call": result = {{"content": [{{"type": "text", "text": message["params"]["name"]}}]}}
+    else:
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
+        continue
+    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+"#
+        ),
+    );
+    (home(&[("many", &path)], policy), scripts)
+}
+
+const OPEN: &str = "[approval]\nundeclared = \"allow\"\n[agents]\npinned = [\"many#measure_7\"]\n";
+
+fn names(listed: &Value) -> Vec<&str> {
+    listed["tools"].as_array().unwrap().iter().map(|tool| tool["name"].as_str().unwrap()).collect()
+}
+
+#[test]
+fn too_many_tools_are_kept_out_of_sight_and_found() {
+    let (desk, _scripts) = many(200, OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let listed = gate.ask("/mcp", "tools/list", json!({}))["result"].clone();
+    assert_eq!(
+        names(&listed),
+        ["find_tools", "describe_tool", "call_tool", "request_tool", "many_measure_7"]
+    );
+    assert!(listed.to_string().len() < 5_000);
+    let found = gate.call("/mcp", "find_tools", json!({ "query": "translate a text", "limit": 3 }));
+    let tools = found["structuredContent"]["tools"].as_array().unwrap();
+    assert_eq!(tools[0]["name"], "many_translate_text", "{found}");
+    assert!(tools.len() <= 3 && found["structuredContent"]["of"] == 200);
+    let shown = gate.call("/mcp", "describe_tool", json!({ "name": "many_translate_text" }));
+    assert_eq!(shown["structuredContent"]["tool"]["inputSchema"]["required"], json!(["text"]));
+    let called = gate.call(
+        "/mcp",
+        "call_tool",
+        json!({ "name": "many_translate_text", "arguments": { "text": "hi" } }),
+    );
+    assert_eq!(words(&called), "translate_text");
+    // One that is not shown can be called by its name all the same.
+    assert_eq!(words(&gate.call("/mcp", "many_measure_9", json!({}))), "measure_9");
+    let wrong =
+        gate.call("/mcp", "call_tool", json!({ "name": "many_translate", "arguments": {} }));
+    assert!(words(&wrong).contains("did you mean `many_translate_text`"), "{wrong}");
+    for bad in [json!({}), json!({ "name": "many_translate_text", "arguments": 7 })] {
+        assert_eq!(gate.call("/mcp", "call_tool", bad)["isError"], true);
+    }
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    assert!(client.ask("tools/list", &json!({}))["result"]["tools"].as_array().unwrap().len() == 5);
+}
+
+#[test]
+fn few_tools_are_shown_as_they_are_and_the_owner_says_how_many_are_few() {
+    let (desk, _scripts) = many(41, OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    assert_eq!(names(&gate.ask("/mcp", "tools/list", json!({}))["result"]).len(), 5);
+    write_below(
+        &desk.path("home"),
+        "policy.toml",
+        &format!("{OPEN}tools = 100\ninstall = \"never\"\n"),
+    );
+    let listed = gate.ask("/mcp", "tools/list", json!({}))["result"].clone();
+    assert_eq!(names(&listed).len(), 41);
+}
+
+#[test]
+fn a_tool_that_is_not_there_is_asked_for_and_the_owner_finds_the_request() {
+    let (desk, _scripts) = many(4, OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let told = gate.call(
+        "/mcp",
+        "request_tool",
+        json!({ "tool": "acme.pdf.read", "why": "to read a contract" }),
+    );
+    assert!(words(&told).contains("the owner"), "{told}");
+    assert_eq!(told["isError"], Value::Null);
+    let requests = desk.done(&["approve", "requests", "--json"]).json();
+    assert_eq!(requests[0]["tool"], "acme.pdf.read");
+    assert_eq!(requests[0]["why"], "to read a contract");
+    // The same wish twice is one.
+    gate.call(
+        "/mcp",
+        "request_tool",
+        json!({ "tool": "acme.pdf.read", "why": "to read a contract" }),
+    );
+    assert_eq!(desk.done(&["approve", "requests", "--json"]).json().as_array().unwrap().len(), 1);
+    assert_eq!(gate.call("/mcp", "request_tool", json!({}))["isError"], true);
+    desk.done(&["approve", "requests", "--clear"]);
+    assert_eq!(desk.done(&["approve", "requests", "--json"]).json(), json!([]));
+}

@@ -1,0 +1,325 @@
+//! A home with tools in it, and the gateway before it.
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::{Desk, repository, write_below};
+
+/// The newer era's revision.
+pub(crate) const NEWER: &str = "2026-07-28";
+
+/// A home with these servers, written in Python, and a policy.
+pub(crate) fn home(servers: &[(&str, &str)], policy: &str) -> Desk {
+    let desk = Desk::new();
+    let all: serde_json::Map<_, _> = servers
+        .iter()
+        .map(|(name, path)| {
+            let arguments: Vec<_> = path.split(' ').collect();
+            ((*name).to_owned(), json!({ "command": "python3", "args": arguments }))
+        })
+        .collect();
+    let file =
+        write_below(desk.0.path(), "servers.json", &json!({ "mcpServers": all }).to_string());
+    write_below(&desk.path("home"), "policy.toml", policy);
+    Command::new("chmod").args(["-R", "go-w"]).arg(desk.path("home")).status().unwrap();
+    if !servers.is_empty() {
+        desk.done(&["import", &file, "--yes"]);
+    }
+    desk
+}
+
+/// A server for the conformance suite.
+pub(crate) fn conformance() -> String {
+    let path = repository().join("crates/gateway/tests/servers/conformance.py");
+    path.to_str().unwrap().to_owned()
+}
+
+/// A server with one tool of this body, which gets `arguments` and gives back a text.
+pub(crate) fn server(desk: &std::path::Path, name: &str, tool: &str, body: &str) -> String {
+    let body = body.replace('\n', "\n    ");
+    let text = format!(
+        r#"import json, os, sys, time
+calls = 0
+def {tool}(arguments):
+    global calls
+    calls += 1
+    {body}
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    method, params = message["method"], message.get("params") or {{}}
+    if method == "initialize":
+        result = {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "{name}", "version": "1"}}}}
+    elif method == "tools/list":
+        result = {{"tools": [{{"name": "{tool}", "description": "{tool} of {name}", "inputSchema": {{"type": "object"}}}}]}}
+    elif method == "tools/call":
+        result = {{"content": [{{"type": "text", "text": str({tool}(params.get("arguments") or {{}}))}}]}}
+    else:
+        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
+        continue
+    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+"#
+    );
+    write_below(desk, &format!("{name}.py"), &text)
+}
+
+/// The gateway over HTTP, until this is dropped.
+pub(crate) struct Gate {
+    pub(crate) process: Child,
+    /// Its host and port.
+    pub(crate) address: String,
+}
+
+/// An answer over HTTP.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) headers: HashMap<String, String>,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The messages in it, of a stream or alone.
+    pub(crate) fn messages(&self) -> Vec<Value> {
+        if self.headers.get("content-type").is_some_and(|kind| kind == "text/event-stream") {
+            let data = self.body.lines().filter_map(|line| line.strip_prefix("data: "));
+            return data.map(|text| serde_json::from_str(text).unwrap()).collect();
+        }
+        vec![serde_json::from_str(&self.body).unwrap_or_else(|_| panic!("{self:?}"))]
+    }
+
+    /// The last of them.
+    pub(crate) fn last(&self) -> Value {
+        self.messages().pop().unwrap()
+    }
+}
+
+impl Gate {
+    pub(crate) fn open(desk: &Desk, more: &[&str]) -> Self {
+        Self::open_with(desk, more, &[])
+    }
+
+    /// The same, with variables.
+    pub(crate) fn open_with(desk: &Desk, more: &[&str], variables: &[(&str, &str)]) -> Self {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+        command.arg("--home").arg(desk.path("home"));
+        command.args(["serve", "--listen", "127.0.0.1:0", "--json"]).args(more);
+        command.envs(variables.iter().copied());
+        let mut process = command
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit())
+            .current_dir(desk.0.path())
+            .spawn()
+            .unwrap();
+        let mut said = String::new();
+        let mut out = BufReader::new(process.stdout.take().unwrap());
+        while !said.contains('}') {
+            assert!(out.read_line(&mut said).unwrap() > 0, "the gateway ended: {said}");
+        }
+        let said: Value = serde_json::from_str(&said).unwrap();
+        let url = said["mcp"].as_str().unwrap();
+        let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
+        Self { process, address: address.to_owned() }
+    }
+
+    /// Makes a request.
+    pub(crate) fn send(
+        &self,
+        method: &str,
+        path: &str,
+        headers: &[(&str, &str)],
+        body: &str,
+    ) -> Answer {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+            head += &format!("host: {}\r\n", self.address);
+        }
+        for (name, value) in headers {
+            head += &format!("{name}: {value}\r\n");
+        }
+        head += &format!("content-length: {}\r\n\r\n{body}", body.len());
+        stream.write_all(head.as_bytes()).unwrap();
+        read(&mut BufReader::new(stream))
+    }
+
+    /// Posts a message.
+    pub(crate) fn post(&self, path: &str, headers: &[(&str, &str)], message: &Value) -> Answer {
+        let usual = [
+            ("content-type", "application/json"),
+            ("accept", "application/json, text/event-stream"),
+        ];
+        self.send("POST", path, &[&usual, headers].concat(), &message.to_string())
+    }
+
+    /// Asks as a client of the newer era does, which can do this.
+    pub(crate) fn ask_as(
+        &self,
+        path: &str,
+        headers: &[(&str, &str)],
+        capabilities: &Value,
+        method: &str,
+        mut params: Value,
+    ) -> Answer {
+        let name = params.get("name").or(params.get("uri")).or(params.get("taskId")).cloned();
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": NEWER,
+            "io.modelcontextprotocol/clientCapabilities": capabilities,
+        });
+        let message = json!({ "jsonrpc": "2.0", "id": 1, "method": method, "params": params });
+        let mut all = vec![("mcp-protocol-version", NEWER), ("mcp-method", method)];
+        let name = name.as_ref().and_then(Value::as_str);
+        all.extend(name.map(|name| ("mcp-name", name)));
+        all.extend(headers);
+        self.post(path, &all, &message)
+    }
+
+    /// The same for a client that can do nothing.
+    pub(crate) fn ask(&self, path: &str, method: &str, params: Value) -> Value {
+        self.ask_as(path, &[], &json!({}), method, params).last()
+    }
+
+    /// Calls a tool, and says what came of it.
+    pub(crate) fn call(&self, path: &str, tool: &str, arguments: Value) -> Value {
+        self.ask(path, "tools/call", called(tool, arguments))["result"].clone()
+    }
+}
+
+impl Drop for Gate {
+    fn drop(&mut self) {
+        let _ended_already = self.process.kill();
+        let _ended_already = self.process.wait();
+    }
+}
+
+fn read(reader: &mut impl BufRead) -> Answer {
+    let mut line = String::new();
+    reader.read_line(&mut line).unwrap();
+    let status = line.split(' ').nth(1).unwrap_or_else(|| panic!("{line:?}")).parse().unwrap();
+    let mut headers = HashMap::new();
+    loop {
+        let mut line = String::new();
+        reader.read_line(&mut line).unwrap();
+        let Some((name, value)) = line.trim_end().split_once(':') else { break };
+        headers.insert(name.to_ascii_lowercase(), value.trim().to_owned());
+    }
+    let mut body = Vec::new();
+    if headers.get("transfer-encoding").is_some_and(|coding| coding == "chunked") {
+        loop {
+            let mut size = String::new();
+            reader.read_line(&mut size).unwrap();
+            let size = usize::from_str_radix(size.trim(), 16).unwrap();
+            let mut piece = vec![0; size + 2];
+            reader.read_exact(&mut piece).unwrap();
+            if size == 0 {
+                break;
+            }
+            body.extend_from_slice(&piece[..size]);
+        }
+    } else {
+        reader.read_to_end(&mut body).unwrap();
+    }
+    Answer { status, headers, body: String::from_utf8(body).unwrap() }
+}
+
+/// A client that started `haft mcp`.
+pub(crate) struct Joined {
+    pub(crate) process: Child,
+    to: Option<ChildStdin>,
+    from: BufReader<ChildStdout>,
+}
+
+impl Joined {
+    pub(crate) fn new(desk: &Desk, more: &[&str]) -> Self {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+        command.arg("--home").arg(desk.path("home")).arg("mcp").args(more);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
+        let mut process = command.current_dir(desk.0.path()).spawn().unwrap();
+        let to = process.stdin.take();
+        let from = BufReader::new(process.stdout.take().unwrap());
+        Self { process, to, from }
+    }
+
+    /// One that greeted as a client of the older era, which can do this.
+    pub(crate) fn greeted(desk: &Desk, more: &[&str], capabilities: &Value) -> Self {
+        let mut joined = Self::new(desk, more);
+        let greeting = json!({ "protocolVersion": "2025-06-18", "capabilities": capabilities, "clientInfo": { "name": "test", "version": "1" } });
+        let answer = joined.ask("initialize", &greeting);
+        assert_eq!(answer["result"]["protocolVersion"], "2025-06-18", "{answer}");
+        joined.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        joined
+    }
+
+    pub(crate) fn send(&mut self, message: &Value) {
+        let to = self.to.as_mut().unwrap();
+        writeln!(to, "{message}").unwrap();
+        to.flush().unwrap();
+    }
+
+    /// The next message.
+    pub(crate) fn next(&mut self) -> Value {
+        let mut line = String::new();
+        assert!(self.from.read_line(&mut line).unwrap() > 0, "it ended");
+        serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))
+    }
+
+    /// Asks, and waits for the answer; whatever else is said meanwhile is passed over.
+    pub(crate) fn ask(&mut self, method: &str, params: &Value) -> Value {
+        self.send(&json!({ "jsonrpc": "2.0", "id": 7, "method": method, "params": params }));
+        loop {
+            let message = self.next();
+            if message["id"] == 7 && message.get("method").is_none() {
+                return message;
+            }
+        }
+    }
+
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
+        let answer = self.ask("tools/call", &called(tool, arguments));
+        answer["result"].clone()
+    }
+
+    /// Ends it as clients do, and says what it still had to say.
+    pub(crate) fn end(mut self) -> Vec<Value> {
+        drop(self.to.take());
+        let mut rest = String::new();
+        self.from.read_to_string(&mut rest).unwrap();
+        self.process.wait().unwrap();
+        rest.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    }
+}
+
+impl Drop for Joined {
+    fn drop(&mut self) {
+        let _ended_already = self.process.kill();
+        let _ended_already = self.process.wait();
+    }
+}
+
+/// The parameters of a call.
+fn called(tool: &str, arguments: Value) -> Value {
+    Value::from_iter([("name", tool.into()), ("arguments", arguments)])
+}
+
+/// Waits until something is so.
+pub(crate) fn until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !is_so() {
+        assert!(Instant::now() < deadline, "{what} has not come to be");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// The words of a result.
+pub(crate) fn words(result: &Value) -> &str {
+    result["content"][0]["text"].as_str().unwrap_or_else(|| panic!("{result}"))
+}
+
+/// A policy that asks nobody about tools which do not say what they change, and lets agents wish for none.
+pub(crate) const OPEN: &str = "[agents]\ninstall = \"never\"\n[approval]\nundeclared = \"allow\"\n";

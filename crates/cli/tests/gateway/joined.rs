@@ -1,0 +1,142 @@
+//! `haft mcp`: many clients, one host; and what becomes of clients when the host is gone.
+
+use std::process::Command;
+
+use serde_json::json;
+
+use crate::common::Desk;
+use crate::gate::{Gate, Joined, OPEN, home, server, until, words};
+
+fn counting() -> Desk {
+    let desk = Desk::new();
+    let path = server(desk.0.path(), "counter", "count", "return f'{os.getpid()} {calls}'");
+    let ready = home(&[("counter", &path)], OPEN);
+    // The server is read from where it was imported.
+    std::mem::forget(desk);
+    ready
+}
+
+/// The processes of the host of a home.
+fn hosts(desk: &Desk) -> Vec<u32> {
+    let home = desk.path("home");
+    let found =
+        Command::new("pgrep").args(["-f", &format!("{} serve", home.display())]).output().unwrap();
+    String::from_utf8_lossy(&found.stdout).lines().filter_map(|line| line.parse().ok()).collect()
+}
+
+/// Everything that a process started, and what those did.
+fn tools_of(process: u32) -> Vec<u32> {
+    let found = Command::new("pgrep").args(["-P", &process.to_string()]).output().unwrap();
+    let children = String::from_utf8_lossy(&found.stdout);
+    let children: Vec<u32> = children.lines().filter_map(|line| line.parse().ok()).collect();
+    let below: Vec<_> = children.iter().flat_map(|child| tools_of(*child)).collect();
+    [children, below].concat()
+}
+
+fn kill(process: u32) {
+    Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
+}
+
+#[test]
+fn ten_clients_have_one_host_and_one_server() {
+    let desk = counting();
+    let mut clients: Vec<_> = (0..10).map(|_| Joined::greeted(&desk, &[], &json!({}))).collect();
+    let said: Vec<_> = clients.iter_mut().map(|one| one.call("counter_count", json!({}))).collect();
+    let processes: std::collections::HashSet<_> =
+        said.iter().map(|one| words(one).split(' ').next().unwrap().to_owned()).collect();
+    assert_eq!(processes.len(), 1, "{said:?}");
+    assert_eq!(hosts(&desk).len(), 1);
+}
+
+#[test]
+fn everything_that_was_asked_is_answered_before_the_end() {
+    let desk = counting();
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    for id in 0..20 {
+        client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": { "name": "counter_count" } }));
+    }
+    let mut ids: Vec<_> =
+        client.end().iter().map(|answer| answer["id"].as_i64().unwrap()).collect();
+    ids.sort_unstable();
+    assert_eq!(ids, (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_client_outlives_the_host_and_every_request_is_answered_once() {
+    let desk = counting();
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    for _ in 0..3 {
+        client.call("counter_count", json!({}));
+    }
+    let [host] = hosts(&desk)[..] else { panic!("there is not one host") };
+    let servers = tools_of(host);
+    assert!(!servers.is_empty());
+    kill(host);
+    // No tool survives the host.
+    let is_gone = |process: &u32| !std::path::Path::new(&format!("/proc/{process}")).exists();
+    until("the end of the server", || servers.iter().all(is_gone));
+    let after = client.call("counter_count", json!({}));
+    assert!(words(&after).ends_with(" 1"), "{after}");
+    assert_eq!(desk.done(&["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn a_host_that_nobody_can_find_ends() {
+    let desk = counting();
+    let client = Joined::greeted(&desk, &[], &json!({}));
+    let [host] = hosts(&desk)[..] else { panic!("there is not one host") };
+    drop(client);
+    std::fs::remove_file(desk.path("home/host.sock")).unwrap();
+    until("the end of the host", || !std::path::Path::new(&format!("/proc/{host}")).exists());
+}
+
+#[test]
+fn a_gateway_takes_over_from_the_host_of_clients() {
+    let desk = counting();
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    client.call("counter_count", json!({}));
+    let gate = Gate::open(&desk, &["--without-token"]);
+    assert_eq!(hosts(&desk), [gate.process.id()]);
+    // The client goes on as if nothing had been, and both share one server.
+    let by_client = client.call("counter_count", json!({}));
+    let by_gate = gate.call("/mcp", "counter_count", json!({}));
+    assert_eq!(words(&by_client).split(' ').next(), words(&by_gate).split(' ').next());
+}
+
+#[test]
+fn what_is_installed_or_switched_off_meanwhile_counts_at_once_and_is_told() {
+    let desk = counting();
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    client.call("counter_count", json!({}));
+    desk.done(&["disable", "mcpb:counter"]);
+    let refused = client.ask("tools/call", &json!({ "name": "counter_count" }));
+    assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    desk.done(&["enable", "mcpb:counter"]);
+    until("the news", || client.next()["method"] == "notifications/tools/list_changed");
+    assert!(client.call("counter_count", json!({}))["content"].is_array());
+}
+
+#[test]
+fn clients_of_the_newer_era_need_no_greeting() {
+    let desk = counting();
+    let mut client = Joined::new(&desk, &[]);
+    let meta = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28", "io.modelcontextprotocol/clientCapabilities": {} });
+    let found = client.ask("server/discover", &json!({ "_meta": meta }));
+    assert_eq!(found["result"]["resultType"], "complete");
+    assert!(
+        found["result"]["supportedVersions"].as_array().unwrap().contains(&json!("2026-07-28"))
+    );
+    let called = client.ask("tools/call", &json!({ "_meta": meta, "name": "counter_count" }));
+    assert_eq!(called["result"]["resultType"], "complete", "{called}");
+    let bare = client.ask("tools/list", &json!({}));
+    assert_eq!(bare["error"]["code"], -32602);
+}
+
+#[test]
+fn what_cannot_be_served_is_told_at_once() {
+    let desk = counting();
+    desk.refused(&["mcp", "--only", "nobody"], 3, "`nobody` is not installed");
+    desk.refused(&["mcp", "--profile", "nothing"], 3, "no profile `nothing`");
+    let mut alone = Joined::greeted(&desk, &["--only", "counter"], &json!({}));
+    assert!(words(&alone.call("count", json!({}))).ends_with(" 1"));
+}

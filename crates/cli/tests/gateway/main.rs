@@ -1,0 +1,20 @@
+//! The gateway, as agents meet it: over standard input and output and over HTTP, by clients of both eras.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../common/mod.rs"]
+mod common;
+
+mod approving;
+mod chaos;
+mod clients;
+mod conformance;
+mod doors;
+mod finding;
+mod gate;
+mod joined;
+mod neighbours;
+mod plain;
+mod telling;
+mod up;
+mod views;

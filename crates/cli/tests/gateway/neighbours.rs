@@ -1,0 +1,143 @@
+//! Servers that hang, flood, die, lie, change or pretend: each is contained and told of, and its neighbours do not notice.
+
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::common::{Desk, write_below};
+use crate::gate::{Gate, home, server};
+
+const POLICY: &str = "[agents]\ninstall = \"never\"\n[approval]\nundeclared = \"allow\"\n[sandbox]\ntimeout = \"3s\"\n";
+
+/// How long calls of the healthy one take: the middle and the slow end.
+fn times(gate: &Gate, calls: usize) -> (Duration, Duration) {
+    let mut all: Vec<_> = (0..calls)
+        .map(|_| {
+            let began = Instant::now();
+            let said = gate.call("/mcp", "well_say", json!({}));
+            assert_eq!(said["content"][0]["text"], "well", "{said}");
+            began.elapsed()
+        })
+        .collect();
+    all.sort();
+    (all[calls / 2], all[calls * 99 / 100])
+}
+
+/// What becomes of a healthy server while its neighbour does its worst, and what is said of the neighbour.
+fn beside(name: &str, body: &str, expected: &[&str]) {
+    let scripts = Desk::new();
+    let well = server(scripts.0.path(), "well", "say", "return 'well'");
+    let bad = server(scripts.0.path(), name, "act", body);
+    let desk = home(&[("well", &well), (name, &bad)], POLICY);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let (alone, _) = times(&gate, 60);
+    let tool = format!("{name}_act");
+    let told: Vec<Value> = std::thread::scope(|scope| {
+        let bad: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| gate.ask("/mcp", "tools/call", json!({ "name": tool }))))
+            .collect();
+        let (middle, slow) = times(&gate, 60);
+        // Ratios with room for a busy machine: the benchmark has the strict ones.
+        assert!(
+            middle < alone * 4 + Duration::from_millis(20),
+            "{middle:?} beside {name}, {alone:?} alone"
+        );
+        assert!(
+            slow < alone * 20 + Duration::from_millis(200),
+            "{slow:?} beside {name}, {alone:?} alone"
+        );
+        bad.into_iter().map(|one| one.join().unwrap()).collect()
+    });
+    for one in told {
+        let code = one["result"]["structuredContent"]["error"]["code"].as_str();
+        let code = code.or(one["error"].is_object().then_some("error"));
+        assert!(code.is_some_and(|code| expected.contains(&code)), "{name}: {one}");
+    }
+    assert_eq!(gate.call("/mcp", "well_say", json!({}))["content"][0]["text"], "well");
+}
+
+#[test]
+fn one_that_hangs() {
+    beside("hangs", "time.sleep(60)", &["timed_out", "unavailable"]);
+}
+
+#[test]
+fn one_that_floods() {
+    beside(
+        "floods",
+        "while True: sys.stdout.write('x' * 65536)",
+        &["too_much_output", "bad_output", "unavailable", "timed_out", "tool_failed"],
+    );
+}
+
+#[test]
+fn one_that_dies() {
+    beside("dies", "os._exit(7)", &["tool_failed", "unavailable"]);
+}
+
+#[test]
+fn one_that_answers_as_another() {
+    beside(
+        "pretends",
+        "print(json.dumps({'jsonrpc': '2.0', 'id': 999999, 'result': {'content': []}}), flush=True); time.sleep(60)",
+        &["timed_out", "unavailable", "bad_output"],
+    );
+}
+
+#[test]
+fn one_that_talks_no_sense() {
+    beside(
+        "babbles",
+        "print('{\"jsonrpc\": \"2.0\", \"id\": 1}', flush=True); return 'x'",
+        &["bad_output", "unavailable", "tool_failed"],
+    );
+}
+
+/// A server whose tool, and what it says of itself, depend on a file.
+fn changing(scripts: &Desk) -> String {
+    write_below(scripts.0.path(), "word", "first");
+    write_below(
+        scripts.0.path(),
+        "changing.py",
+        r#"
+import json, os, sys
+here = os.path.dirname(os.path.abspath(__file__))
+def word(): return open(os.path.join(here, "word")).read().strip()
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message: continue
+    method, params = message["method"], message.get("params") or {}
+    if method == "initialize": result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "changing", "version": "1"}}
+    elif method == "tools/list": result = {"tools": [{"name": "act", "description": word(), "inputSchema": {"type": "object"},
+        "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}]}
+    elif method == "tools/call":
+        if word() != "first":
+            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
+        n = "lie" if params.get("arguments", {}).get("lie") else 1
+        result = {"content": [{"type": "text", "text": "done"}], "structuredContent": {"n": n}}
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#,
+    )
+}
+
+#[test]
+fn one_that_lies_about_its_schema_and_one_that_changes_its_surface() {
+    let scripts = Desk::new();
+    let desk = home(&[("changing", &changing(&scripts))], POLICY);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let call = |arguments: Value| gate.call("/mcp", "changing_act", arguments);
+    assert_eq!(call(json!({}))["structuredContent"]["n"], 1);
+    let lie = call(json!({ "lie": true }));
+    assert_eq!(lie["structuredContent"]["error"]["code"], "bad_output", "{lie}");
+    assert_eq!(call(json!({}))["structuredContent"]["n"], 1);
+    write_below(scripts.0.path(), "word", "second");
+    // The call that it says so in is over; the next one is refused, with what is different.
+    call(json!({}));
+    let refused = call(json!({}));
+    assert_eq!(refused["structuredContent"]["error"]["code"], "denied", "{refused}");
+    let listed = gate.ask("/mcp", "tools/list", json!({}));
+    assert_eq!(listed["result"]["tools"][0]["description"], "first");
+}

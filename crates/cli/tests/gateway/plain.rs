@@ -1,0 +1,124 @@
+//! Tools without MCP: definitions for models, a request for each call, and capabilities with their roles.
+
+use serde_json::{Value, json};
+
+use crate::common::{Desk, repository};
+use crate::gate::{Gate, OPEN, home, server};
+
+fn ready() -> (Desk, Desk) {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "plain", "say", "return arguments.get('words')");
+    let desk = home(&[("plain", &path)], &format!("{OPEN}[profile.half]\ntools = [\"plain\"]\n"));
+    for name in ["echo", "text-stats"] {
+        desk.done(&[
+            "install",
+            repository().join("examples/mcpkg").join(name).to_str().unwrap(),
+            "--yes",
+        ]);
+    }
+    (desk, scripts)
+}
+
+fn ask(gate: &Gate, method: &str, path: &str, token: &str, body: &str) -> (u16, Value) {
+    let token = format!("Bearer {token}");
+    let answer = gate.send(method, path, &[("authorization", &token)], body);
+    let told = serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"));
+    (answer.status, told)
+}
+
+fn token(desk: &Desk, more: &[&str]) -> String {
+    desk.done(&[&["token", "new"], more].concat()).stdout.trim().to_owned()
+}
+
+#[test]
+fn a_plain_loop_lists_and_calls() {
+    let (desk, _scripts) = ready();
+    let agent = token(&desk, &["agent"]);
+    let gate = Gate::open(&desk, &[]);
+    let names = |format: &str| {
+        let (status, listed) =
+            ask(&gate, "GET", &format!("/v1/tools.json?format={format}"), &agent, "");
+        assert_eq!(status, 200);
+        let all = listed
+            .as_array()
+            .cloned()
+            .unwrap_or_else(|| listed["tools"].as_array().unwrap().clone());
+        let name = |one: &Value| {
+            one.pointer("/function/name").or(one.get("name")).unwrap().as_str().unwrap().to_owned()
+        };
+        all.iter().map(name).collect::<Vec<_>>()
+    };
+    let by_mcp = gate
+        .ask_as(
+            "/mcp",
+            &[("authorization", &format!("Bearer {agent}"))],
+            &json!({}),
+            "tools/list",
+            json!({}),
+        )
+        .last();
+    let mut expected: Vec<_> = by_mcp["result"]["tools"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect();
+    expected.sort();
+    for format in ["openai", "openai-responses", "anthropic", "mcp"] {
+        let mut found = names(format);
+        found.sort();
+        assert_eq!(found, expected, "{format}");
+    }
+    assert_eq!(ask(&gate, "GET", "/v1/tools.json?format=odd", &agent, "").0, 400);
+    let call = |name: &str, body: &str| {
+        ask(&gate, "POST", &format!("/v1/tools/{name}/call"), &agent, body)
+    };
+    assert_eq!(call("plain_say", r#"{"words":"hi"}"#), (200, json!({ "result": "hi" })));
+    let echo = expected.iter().find(|name| name.contains("echo")).unwrap();
+    assert_eq!(call(echo, r#"{"message":"hi"}"#).0, 200);
+    let (status, told) = call(echo, "{}");
+    assert_eq!((status, told["error"]["code"].as_str()), (400, Some("bad_input")));
+    assert_eq!(call(echo, "[]").0, 400);
+    assert_eq!(call(echo, "{").0, 400);
+    assert_eq!(call("nobody", "{}").0, 404);
+    assert_eq!(gate.send("GET", "/v1/tools.json", &[], "").status, 401);
+}
+
+#[test]
+fn capabilities_are_listed_found_and_run_by_those_who_may() {
+    let (desk, _scripts) = ready();
+    let (agent, half) = (token(&desk, &["agent"]), token(&desk, &["half", "--profile", "half"]));
+    let gate = Gate::open(&desk, &[]);
+    let ids = |told: &Value| {
+        let all = told["capabilities"].as_array().unwrap_or_else(|| panic!("{told}"));
+        all.iter().map(|one| one["id"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    let (_, listed) = ask(&gate, "GET", "/capability/list", &agent, "");
+    assert_eq!(ids(&listed), ["mcpb:plain", "mcpkg:demo.echo", "mcpkg:demo.text.stats"]);
+    assert_eq!(ids(&ask(&gate, "GET", "/capability/list", &half, "").1), ["mcpb:plain"]);
+    let (status, one) = ask(&gate, "GET", "/capability/get/mcpkg:demo.echo", &agent, "");
+    assert_eq!(
+        (status, one["enabled"].as_bool(), one["trust_level"].as_str()),
+        (200, Some(true), Some("local"))
+    );
+    assert_eq!(ask(&gate, "GET", "/capability/get/demo.echo", &half, "").0, 404);
+    let (_, found) = ask(&gate, "POST", "/capability/search", &agent, r#"{"query":"count words"}"#);
+    assert_eq!(ids(&found)[0], "mcpkg:demo.text.stats", "{found}");
+    let (_, meant) =
+        ask(&gate, "POST", "/capability/resolve", &agent, r#"{"query":"echo a message"}"#);
+    assert_eq!(meant["capability"]["id"], "mcpkg:demo.echo");
+    let run =
+        |token: &str, body: Value| ask(&gate, "POST", "/capability/run", token, &body.to_string());
+    let echoed = run(&agent, json!({ "id": "demo.echo", "input": { "message": "hi" } }));
+    assert_eq!((echoed.0, &echoed.1["result"]["message"]), (200, &json!("hi")));
+    assert_eq!(run(&half, json!({ "id": "demo.echo", "input": { "message": "hi" } })).0, 404);
+    desk.done(&["disable", "demo.echo"]);
+    let (status, told) = run(&agent, json!({ "id": "demo.echo" }));
+    assert_eq!((status, told["error"]["message"].as_str()), (403, Some("capability disabled")));
+    for body in ["{}", "[]", "{"] {
+        assert_eq!(ask(&gate, "POST", "/capability/run", &agent, body).0, 400, "{body}");
+    }
+    for path in ["/healthz", "/readyz", "/version"] {
+        assert_eq!(gate.send("GET", path, &[], "").status, 200);
+    }
+}

@@ -1,0 +1,76 @@
+//! The newcomer's command.
+
+use std::io::{BufRead, BufReader};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+
+use crate::common::Desk;
+use crate::gate::Gate;
+
+#[test]
+fn one_command_has_a_registry_a_gateway_and_tools_that_work() {
+    let desk = Desk::new();
+    let home = desk.path("home");
+    let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    command.arg("--home").arg(&home).args(["up", "--listen", "127.0.0.1:0", "--json"]);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).env("TMPDIR", desk.0.path());
+    let mut process = command.current_dir(desk.0.path()).spawn().unwrap();
+    let mut out = BufReader::new(process.stdout.take().unwrap());
+    let mut said = String::new();
+    while !said.contains('}') {
+        assert!(out.read_line(&mut said).unwrap() > 0, "it ended: {said}");
+    }
+    let told: Value = serde_json::from_str(&said).unwrap();
+    let url = told["mcp"].as_str().unwrap();
+    assert!(told["console"].as_str().unwrap().contains("/sign-in/"), "{told}");
+    let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
+    let gate = Gate { process, address };
+    let listed = desk.done(&["list", "--json"]).json();
+    let packages = listed["packages"].as_array().or(listed.as_array()).unwrap();
+    assert_eq!(packages.len(), 3, "{listed}");
+    let found = desk.done(&["search", "count words", "--json"]).json();
+    assert!(found.to_string().contains("demo.text.stats"), "{found}");
+    let token = format!("Bearer {}", desk.done(&["token", "new", "me"]).stdout.trim());
+    // What does not say what it changes is asked about the first time.
+    let call = |tool: &str, arguments: Value| {
+        let call = json!({ "name": tool, "arguments": arguments });
+        let ask = || {
+            let own = [("authorization", &*token)];
+            gate.ask_as("/mcp", &own, &json!({}), "tools/call", call.clone()).last()["result"]
+                .clone()
+        };
+        let asked = ask();
+        let ticket = asked["structuredContent"]["error"]["details"]["ticket"].as_str();
+        desk.done(&["approve", "allow", ticket.unwrap_or_else(|| panic!("{asked}"))]);
+        ask()
+    };
+    let answer = call("demo_echo", json!({ "message": "hi" }));
+    assert_eq!(answer["structuredContent"]["message"], "hi", "{answer}");
+    // A tool of the registry is installed by a token that may, and by no other.
+    let installer = desk.done(&["token", "new", "ci", "--role", "installer"]);
+    let installer = format!("Bearer {}", installer.stdout.trim());
+    let install = |token: &str, id: &str| {
+        let body = json!({ "id": id }).to_string();
+        gate.send("POST", "/capability/install", &[("authorization", token)], &body)
+    };
+    assert_eq!(install(&token, "demo.text.stats").status, 403);
+    for odd in ["./echo", "/etc/hosts", "https://example.com/a.b", "etc"] {
+        assert_eq!(install(&installer, odd).status, 409, "{odd}");
+    }
+    let installed = install(&installer, "demo.text.stats");
+    assert_eq!(installed.status, 200, "{}", installed.body);
+    let answer = call("demo_text_stats", json!({ "text": "one two" }));
+    assert!(answer["structuredContent"].is_object(), "{answer}");
+    let removed = gate.send(
+        "DELETE",
+        "/capability/remove/demo.text.stats",
+        &[("authorization", &installer)],
+        "",
+    );
+    assert_eq!(removed.status, 200, "{}", removed.body);
+    let reset = |token: &str| {
+        gate.send("POST", "/capability/factory_reset", &[("authorization", token)], "").status
+    };
+    assert_eq!((reset(&token), reset(&installer)), (403, 403));
+}

@@ -1,0 +1,141 @@
+//! What is shown to whom: everything, a profile, one package.
+
+use serde_json::{Value, json};
+
+use crate::common::{Desk, repository, write_below};
+use crate::gate::{Gate, OPEN, home, server};
+
+fn names(listed: &Value) -> Vec<String> {
+    let tools = listed["result"]["tools"].as_array().unwrap_or_else(|| panic!("{listed}"));
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+fn two() -> (Desk, Desk) {
+    let scripts = Desk::new();
+    let one = server(scripts.0.path(), "one", "say", "return 'one'");
+    let two = server(scripts.0.path(), "two", "say", "return 'two'");
+    let policy = format!(
+        "{OPEN}[profile.half]\ntools = [\"one\"]\n[profile.single]\ntools = [\"two#say\"]\n"
+    );
+    (home(&[("one", &one), ("two", &two)], &policy), scripts)
+}
+
+#[test]
+fn a_profile_shows_its_part_and_calls_nothing_else() {
+    let (desk, _scripts) = two();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let list = |path: &str| names(&gate.ask(path, "tools/list", json!({})));
+    assert_eq!(list("/mcp"), ["one_say", "two_say"]);
+    assert_eq!(list("/mcp/half"), ["one_say"]);
+    assert_eq!(list("/mcp/single"), ["two_say"]);
+    assert_eq!(list("/mcp/raw/mcpb:one"), ["say"]);
+    assert_eq!(list("/mcp/raw/two"), ["say"]);
+    let other = gate.ask("/mcp/half", "tools/call", json!({ "name": "two_say" }));
+    assert_eq!(other["error"]["code"], -32602);
+    assert_eq!(gate.call("/mcp/raw/two", "say", json!({}))["content"][0]["text"], "two");
+    for path in ["/mcp/nothing", "/mcp/raw/nothing"] {
+        assert_eq!(gate.ask_as(path, &[], &json!({}), "tools/list", json!({})).status, 404);
+    }
+}
+
+#[test]
+fn a_token_for_a_profile_sees_no_more_of_it_anywhere() {
+    let (desk, _scripts) = two();
+    let token = desk.done(&["token", "new", "half", "--profile", "half"]);
+    let token = format!("Bearer {}", token.stdout.trim());
+    let gate = Gate::open(&desk, &[]);
+    let ask = |path: &str| {
+        gate.ask_as(path, &[("authorization", &token)], &json!({}), "tools/list", json!({}))
+    };
+    assert_eq!(names(&ask("/mcp").last()), ["one_say"]);
+    assert_eq!(names(&ask("/mcp/half").last()), ["one_say"]);
+    assert_eq!(ask("/mcp/single").status, 403);
+    assert_eq!(ask("/mcp/raw/two").status, 403);
+}
+
+#[test]
+fn profiles_are_written_into_the_policy_and_taken_out_again() {
+    let (desk, _scripts) = two();
+    desk.done(&["policy", "profile", "add", "mine", "one", "two#say", "--pin", "one"]);
+    let listed = desk.done(&["policy", "profile", "list", "--json"]).json();
+    let mine = listed.as_array().unwrap().iter().find(|one| one["name"] == "mine").unwrap();
+    assert_eq!(mine["tools"], json!(["one", "two#say"]));
+    assert_eq!(mine["pinned"], json!(["one"]));
+    let gate = Gate::open(&desk, &["--without-token"]);
+    assert_eq!(names(&gate.ask("/mcp/mine", "tools/list", json!({}))), ["one_say", "two_say"]);
+    desk.done(&["policy", "profile", "rm", "mine"]);
+    assert_eq!(gate.ask_as("/mcp/mine", &[], &json!({}), "tools/list", json!({})).status, 404);
+    desk.refused(&["policy", "profile", "rm", "mine"], 3, "no profile");
+    desk.refused(&["policy", "profile", "add", "raw", "one"], 2, "no profile");
+    desk.refused(&["policy", "profile", "add", "x", "a b"], 2, "names no tool");
+    desk.refused(&["policy", "profile", "add", "half", "one"], 5, "already");
+    // What was there before is as it was.
+    let text = std::fs::read_to_string(desk.path("home/policy.toml")).unwrap();
+    assert!(
+        text.starts_with(OPEN) && text.contains("[profile.half]\ntools = [\"one\"]\n"),
+        "{text}"
+    );
+}
+
+#[test]
+fn two_tools_of_one_name_never_shadow_each_other() {
+    let scripts = Desk::new();
+    let one = server(scripts.0.path(), "a", "b_c", "return 'first'");
+    let two = server(scripts.0.path(), "a_b", "c", "return 'second'");
+    let desk = home(&[("a", &one), ("a_b", &two)], OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let listed = gate.ask("/mcp", "tools/list", json!({}));
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    assert_eq!(tools.len(), 2);
+    for tool in tools {
+        let name = tool["name"].as_str().unwrap();
+        assert_ne!(name, "a_b_c");
+        let expected = if tool["_meta"]["haft/id"] == "mcpb:a" { "first" } else { "second" };
+        assert_eq!(gate.call("/mcp", name, json!({}))["content"][0]["text"], expected);
+    }
+}
+
+#[test]
+fn definitions_keep_what_their_authors_wrote_and_say_every_hint() {
+    let desk = home(&[], OPEN);
+    let folder = repository().join("examples/mcpkg/echo");
+    desk.done(&["install", folder.to_str().unwrap(), "--yes"]);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let listed = gate.ask("/mcp", "tools/list", json!({}));
+    let tool = &listed["result"]["tools"][0];
+    let manifest = std::fs::read_to_string(folder.join("manifest.json")).unwrap();
+    let manifest: Value = serde_json::from_str(&manifest).unwrap();
+    assert_eq!(tool["inputSchema"], manifest["input_schema"]);
+    for hint in ["readOnlyHint", "destructiveHint", "idempotentHint", "openWorldHint"] {
+        assert!(tool["annotations"][hint].is_boolean(), "{tool}");
+    }
+}
+
+#[test]
+fn what_is_changed_on_the_disk_is_not_called() {
+    let desk = home(&[], OPEN);
+    let folder = desk.path("own");
+    write_below(&folder, "manifest.json", &json!({
+        "mcpVersion": "0.2", "toolId": "own.words.say", "version": "1.0.0", "name": "Say", "description": "Says a word.",
+        "capabilities": ["own.words"], "input_schema": { "type": "object" }, "output_schema": { "type": "object" },
+        "endpoint": { "type": "local", "command": "python3 say.py" }, "sideEffects": "none",
+    }).to_string());
+    write_below(&folder, "say.py", "print('{\"word\": \"right\"}')\n");
+    desk.done(&["install", folder.to_str().unwrap(), "--yes"]);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let name = names(&gate.ask("/mcp", "tools/list", json!({}))).remove(0);
+    assert_eq!(gate.call("/mcp", &name, json!({}))["structuredContent"]["word"], "right");
+    let installed = std::fs::read_dir(desk.path("home/packages/own.words.say"))
+        .unwrap()
+        .next()
+        .unwrap()
+        .unwrap();
+    let script = installed.path().join("say.py");
+    std::fs::remove_file(&script).unwrap();
+    std::fs::write(&script, "print('{\"word\": \"wrong\"}')\n").unwrap();
+    crate::gate::until("the refusal", || {
+        let answer = gate.ask("/mcp", "tools/call", json!({ "name": name }));
+        assert_ne!(answer["result"]["structuredContent"]["word"], "wrong");
+        answer["error"]["code"] == -32602
+    });
+}

@@ -1,0 +1,67 @@
+//! Tools that somebody else than the owner has installed or removed: within what the policy lets in, and only by their ids.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::gateway::Gateway;
+use crate::steward::{Deed, Trouble};
+
+/// The longest id.
+const LONGEST: usize = 256;
+
+/// Installs a package of a registry.
+pub(crate) async fn install(gateway: &Gateway, id: &str) -> Result<Value, Trouble> {
+    if !is_id(id) {
+        let message = format!("`{id}` is no id of a package in a registry");
+        let hints = vec!["paths and addresses are installed by the owner".to_owned()];
+        return Err(Trouble { message, hints, ..Trouble::default() });
+    }
+    deed(gateway, Deed::Bring { id: id.to_owned() }).await
+}
+
+/// Has the program that runs the gateway do something, which takes its time.
+pub(crate) async fn deed(gateway: &Gateway, deed: Deed) -> Result<Value, Trouble> {
+    let steward = Arc::clone(gateway.shelf.steward());
+    let done = tokio::task::spawn_blocking(move || steward.deed(&deed)).await;
+    done.unwrap_or_else(|error| {
+        Err(Trouble { message: format!("it broke off: {error}"), ..Trouble::default() })
+    })
+}
+
+/// Whether a text can only be an id: with a dot or a dialect in it, and nothing that paths and addresses have.
+fn is_id(text: &str) -> bool {
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._:@-+".contains(c);
+    (1..=LONGEST).contains(&text.len())
+        && text.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && text.chars().all(is_plain)
+        && (text.contains('.') || text.contains(':'))
+        && !text.contains("..")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_names_ids_and_nothing_else() {
+        for good in ["acme.pdf.read", "mcpkg:acme.pdf", "acme.pdf@1.2.0", "tool:x.y"] {
+            assert!(is_id(good), "{good}");
+        }
+        for bad in [
+            "",
+            "etc",
+            "/etc/x.y",
+            "./a.b",
+            "a/b.c",
+            "https://a.b",
+            "--yes",
+            "a b.c",
+            "..",
+            "a..b",
+            ".a",
+        ] {
+            assert!(!is_id(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,174 @@
+//! `/v1`: tools for an agent loop that speaks no MCP. Definitions as a model takes them, and a request for each call.
+
+use std::sync::Arc;
+
+use axum::body::Body;
+use axum::extract::{Path, Request, State};
+use axum::http::header::CONTENT_TYPE;
+use axum::http::{HeaderValue, StatusCode};
+use axum::response::Response;
+use host::{CallError, Kind, Output};
+use manifest::export::{Export, Format, Options, export};
+use serde_json::{Value, json};
+
+use super::{Shown, Web, read};
+use crate::call::{self, By};
+use crate::offer::Offer;
+use crate::refusal;
+use crate::shelf::Stock;
+use crate::view::View;
+
+/// The definitions of all tools, in one of the formats.
+pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Response {
+    let (Some(shown), query) = (shown(&request), request.uri().query().unwrap_or_default()) else {
+        return wrong(StatusCode::UNAUTHORIZED, "unauthorized", "show a token that counts");
+    };
+    let mut format = Format::Openai;
+    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
+        match (name, Format::named(value)) {
+            ("format", Some(named)) => format = named,
+            ("format", None) => {
+                let names = Format::ALL.map(Format::name).join(", ");
+                let words = format!("`format` is one of {names}");
+                return wrong(StatusCode::BAD_REQUEST, "bad_input", &words);
+            }
+            _ => {}
+        }
+    }
+    let stock = web.gateway.stock().await;
+    let view = view(&shown);
+    json_of(StatusCode::OK, &definitions(&stock, &view, format))
+}
+
+/// The definitions of what a view has, under the names that calls are made by.
+pub(crate) fn definitions(stock: &Stock, view: &View, format: Format) -> Value {
+    let list = stock.list(view);
+    let mut packages = Vec::new();
+    for package in &stock.packages {
+        let of_it = list.offers.iter().filter(|(_, offer)| offer.package.id == package.id);
+        let actions: Vec<_> = of_it.filter_map(|(_, offer)| offer.declared().cloned()).collect();
+        if let (false, Ok(tool)) = (actions.is_empty(), &package.tool) {
+            packages.push(manifest::model::Package { actions, ..tool.package.clone() });
+        }
+    }
+    let Export { mut document, names, .. } = export(&packages, format, &Options::default());
+    let offers = list.offers.iter().map(|(_, offer)| offer);
+    let known = |package: &str, action: &str| {
+        let is_it = |offer: &&Arc<Offer>| offer.package.id == package && offer.action == action;
+        offers.clone().find(is_it).map(|offer| offer.name.clone())
+    };
+    let definitions = match &mut document {
+        Value::Array(all) => all,
+        Value::Object(document) => match document.get_mut("tools") {
+            Some(Value::Array(all)) => all,
+            _ => return Value::Object(document.clone()),
+        },
+        other => return other.clone(),
+    };
+    for (definition, name) in definitions.iter_mut().zip(&names) {
+        let Some(exposed) = known(&name.package, &name.action) else { continue };
+        match format {
+            Format::Openai => definition["function"]["name"] = exposed.into(),
+            Format::OpenaiResponses | Format::Anthropic | Format::Mcp => {
+                definition["name"] = exposed.into();
+            }
+            // Their names are ids, and files that were written with them.
+            Format::Agentcli | Format::Mcpkg => {}
+        }
+    }
+    document
+}
+
+/// Calls a tool; the body is what it takes.
+pub(super) async fn call(
+    State(web): State<Arc<Web>>,
+    Path(name): Path<String>,
+    request: Request,
+) -> Response {
+    let Some(shown) = shown(&request) else {
+        return wrong(StatusCode::UNAUTHORIZED, "unauthorized", "show a token that counts");
+    };
+    let traceparent = traceparent(&request);
+    let body = match read(request.into_body()).await {
+        Ok(body) => body,
+        Err(response) => return response,
+    };
+    let text: &[u8] = if body.is_empty() { b"{}" } else { &body };
+    let Ok(arguments @ Value::Object(_)) = serde_json::from_slice(text) else {
+        return wrong(StatusCode::BAD_REQUEST, "bad_input", "the body is no JSON object");
+    };
+    let view = view(&shown);
+    let stock = web.gateway.stock().await;
+    let Some(found) = stock.list(&view).offer(&name).cloned() else {
+        return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
+    };
+    let stock = web.gateway.shelf.stock_with(&found.package).await;
+    let Some(offer) = stock.list(&view).offer(&name).cloned() else {
+        return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
+    };
+    let arguments = call::without_needless(arguments, &offer.definition["inputSchema"]);
+    let by = By { name: shown.name, folder: shown.folder, traceparent };
+    let made = call::make(&web.gateway, &stock, &offer, arguments, by).await;
+    answered(made, &offer, web.gateway.console.as_deref())
+}
+
+/// What came of a call, as it is told over HTTP.
+pub(super) fn answered(
+    made: Result<Output, CallError>,
+    offer: &Offer,
+    console: Option<&str>,
+) -> Response {
+    match made {
+        Ok(output) => json_of(StatusCode::OK, &json!({ "result": output.into_value() })),
+        Err(error) => {
+            let told = refusal::value(&error, &offer.tool, console);
+            json_of(status_of(&error), &json!({ "error": told }))
+        }
+    }
+}
+
+/// The status of a failure.
+pub(super) fn status_of(error: &CallError) -> StatusCode {
+    match &error.kind {
+        Kind::BadInput => StatusCode::BAD_REQUEST,
+        Kind::Unknown => StatusCode::NOT_FOUND,
+        Kind::Denied
+        | Kind::Distrusted
+        | Kind::Blocked(_)
+        | Kind::NeedsApproval(_)
+        | Kind::NeedsLogin => StatusCode::FORBIDDEN,
+        Kind::MissingInput | Kind::BadChain | Kind::Unfinished => StatusCode::CONFLICT,
+        Kind::TimedOut => StatusCode::GATEWAY_TIMEOUT,
+        Kind::Unavailable => StatusCode::SERVICE_UNAVAILABLE,
+        Kind::Failed | Kind::TooMuchOutput | Kind::BadOutput | Kind::Cancelled => {
+            StatusCode::BAD_GATEWAY
+        }
+    }
+}
+
+/// What a token shows.
+pub(super) fn view(shown: &Shown) -> View {
+    shown.profile.clone().map_or(View::All, View::Profile)
+}
+
+/// The trace that a request is in.
+pub(super) fn traceparent(request: &Request) -> Option<String> {
+    request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned)
+}
+
+pub(super) fn shown(request: &Request) -> Option<Shown> {
+    request.extensions().get::<Shown>().cloned()
+}
+
+pub(super) fn json_of(status: StatusCode, document: &Value) -> Response {
+    let mut response = Response::new(Body::from(document.to_string()));
+    *response.status_mut() = status;
+    let kind = HeaderValue::from_static("application/json");
+    response.headers_mut().insert(CONTENT_TYPE, kind);
+    response
+}
+
+/// A request that cannot be answered.
+pub(super) fn wrong(status: StatusCode, code: &str, message: &str) -> Response {
+    json_of(status, &json!({ "error": { "code": code, "message": message } }))
+}
