@@ -44,24 +44,23 @@ impl Verb {
 /// Who does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// The owner, at their terminal or by the console.
+    /// The owner, at their terminal or in the console, or somebody with a token of theirs.
     Owner,
     /// The host itself, because the policy says so.
     Policy,
 }
 
-/// Set for what is done by the console. It says where a change came from, and allows nothing.
-pub(crate) const BY_CONSOLE: &str = "HAFT_BY_CONSOLE";
-
-fn is_by_console() -> bool {
-    std::env::var_os(BY_CONSOLE).is_some()
-}
+/// Says who has the gateway do something, in a process of its own. It is for the log, and allows nothing.
+pub(crate) const ASKED_BY: &str = "HAFT_ASKED_BY";
 
 impl By {
     fn name(self) -> &'static str {
         match self {
-            Self::Owner if is_by_console() => "console",
-            Self::Owner => "terminal",
+            Self::Owner => match std::env::var(ASKED_BY).as_deref() {
+                Ok("console") => "console",
+                Ok("token") => "token",
+                _ => "terminal",
+            },
             Self::Policy => "policy",
         }
     }

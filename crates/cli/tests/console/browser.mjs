@@ -197,6 +197,16 @@ const steps = {
     await go(page, "/approvals");
     await press(page, "button[value=deny]");
   },
+  async "a tool that an agent asks for is a wish and nothing more"(page) {
+    await ask("tools/call", { name: "request_tool", arguments: { tool: "demo.units", why: "to convert <b>miles</b>" } });
+    await go(page, "/");
+    await has(page, "An agent asks for a tool");
+    await go(page, "/approvals");
+    assert.match(await text(page, "#wishes"), /demo\.units[^]*<b>miles<\/b>/);
+    await check(page, "wishes");
+    await press(page, "#wishes button");
+    assert.match(await text(page), /not asked for any more/);
+  },
   async "the audit is filtered, and its chain is whole"(page) {
     await go(page, "/calls");
     await page.select("#package", "mcpkg:demo.shredder");

@@ -46,7 +46,7 @@ const OUTCOMES: [(&str, &str); 11] = [
 ];
 
 /// Where calls come from.
-const SURFACES: [&str; 6] = ["", "mcp", "http", "terminal", "console", "test"];
+const SURFACES: [&str; 7] = ["", "mcp", "http", "terminal", "console", "token", "test"];
 
 /// A choice of a list.
 #[derive(Debug)]

@@ -140,7 +140,7 @@ fn today(log: &std::path::Path, now: Time) -> Today {
     today
 }
 
-/// What is worth a look: what got worse, what cannot be called, what was revoked and is not confirmed.
+/// What is worth a look: what cannot be called, what was revoked and is not confirmed, what agents would have, what got worse.
 async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
     let state = &stock.host.records().state;
     let mut looks = Vec::new();
@@ -163,6 +163,17 @@ async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
             chip,
             tone,
             words,
+            spark: None,
+        });
+    }
+    for wish in state.wishes().await.unwrap_or_default() {
+        looks.push(Look {
+            package: wish.tool.clone(),
+            name: "An agent asks for a tool".to_owned(),
+            address: "/approvals#wanted".to_owned(),
+            chip: "wanted",
+            tone: Tone::Warn,
+            words: wish.why,
             spark: None,
         });
     }
