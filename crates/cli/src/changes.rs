@@ -44,16 +44,23 @@ impl Verb {
 /// Who does it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum By {
-    /// The owner, at their terminal.
+    /// The owner, at their terminal or in the console, or somebody with a token of theirs.
     Owner,
     /// The host itself, because the policy says so.
     Policy,
 }
 
+/// Says who has the gateway do something, in a process of its own. It is for the log, and allows nothing.
+pub(crate) const ASKED_BY: &str = "HAFT_ASKED_BY";
+
 impl By {
     fn name(self) -> &'static str {
         match self {
-            Self::Owner => "terminal",
+            Self::Owner => match std::env::var(ASKED_BY).as_deref() {
+                Ok("console") => "console",
+                Ok("token") => "token",
+                _ => "terminal",
+            },
             Self::Policy => "policy",
         }
     }

@@ -1,10 +1,10 @@
 //! What a gateway has done for it: the packages of the home are found, and what the policy wants done is done.
 
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
-use gateway::steward::{Deed, Package, Standing, Steward, Trouble};
+use gateway::steward::{By, Deed, Package, Standing, Steward, Trouble};
 use host::{Settings, Tool, Violation};
 use install::revoked::{self, State};
 use install::{Contents, Installed, catalog};
@@ -12,6 +12,7 @@ use serde_json::Value;
 use zeroize::Zeroizing;
 
 use crate::ask::Ask;
+use crate::changes::ASKED_BY;
 use crate::commands::call::act;
 use crate::exit::Failure;
 use crate::home::Home;
@@ -48,11 +49,9 @@ impl Steward for Owner {
         act(violation, tool, &self.home, Ask::Nobody, self.printer);
     }
 
-    fn deed(&self, deed: &Deed) -> Result<Value, Trouble> {
+    fn deed(&self, by: By, deed: &Deed) -> Result<Value, Trouble> {
         let (words, typed) = typed(deed);
-        // What an agent names is no file of the folder that somebody happens to be in.
-        let folder = matches!(deed, Deed::Bring { .. }).then_some(Path::new("/"));
-        self.run(&words, &typed, folder)
+        self.run(by, &words, &typed)
     }
 }
 
@@ -79,7 +78,7 @@ impl Owner {
     }
 
     /// Runs a verb in a process of its own, as at a terminal where nobody can be asked; what it tells programs.
-    fn run(&self, words: &[String], typed: &str, folder: Option<&Path>) -> Result<Value, Trouble> {
+    fn run(&self, by: By, words: &[String], typed: &str) -> Result<Value, Trouble> {
         let broken = |doing: &str, error: std::io::Error| Trouble {
             message: format!(
                 "failed to {doing} `haft {}`",
@@ -89,12 +88,16 @@ impl Owner {
             hints: Vec::new(),
         };
         let program = sandbox::own_program().map_err(|error| broken("find", error))?;
+        let home = std::path::absolute(self.home.path()).map_err(|error| broken("find", error))?;
         let mut command = Command::new(program);
-        command.arg("--home").arg(self.home.path()).args(["--json", "--non-interactive"]);
-        command.args(words).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        if let Some(folder) = folder {
-            command.current_dir(folder);
-        }
+        command.arg("--home").arg(home).args(["--json", "--non-interactive"]);
+        let asked_by = match by {
+            By::Console => "console",
+            By::Token => "token",
+        };
+        // What is named is no file of the folder that somebody happens to be in, and no project of it is meant.
+        command.env(ASKED_BY, asked_by).current_dir("/").args(words);
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().map_err(|error| broken("start", error))?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has said why by then.

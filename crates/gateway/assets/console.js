@@ -133,6 +133,10 @@
     addEventListener("pagehide", () => events.close());
   }
 
+  // On a phone the menu is wider than the screen.
+  const here = document.querySelector("#menu [aria-current]");
+  if (here) here.closest("nav").scrollLeft = here.offsetLeft - 60;
+
   localise(document);
   countDown();
   setInterval(countDown, 1000);

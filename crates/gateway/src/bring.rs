@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::gateway::Gateway;
-use crate::steward::{Deed, Trouble};
+use crate::steward::{By, Deed, Trouble};
 
 /// The longest id.
 const LONGEST: usize = 256;
@@ -23,7 +23,7 @@ pub(crate) async fn install(gateway: &Gateway, id: &str) -> Result<Value, Troubl
 /// Has the program that runs the gateway do something, which takes its time.
 pub(crate) async fn deed(gateway: &Gateway, deed: Deed) -> Result<Value, Trouble> {
     let steward = Arc::clone(gateway.shelf.steward());
-    let done = tokio::task::spawn_blocking(move || steward.deed(&deed)).await;
+    let done = tokio::task::spawn_blocking(move || steward.deed(By::Token, &deed)).await;
     done.unwrap_or_else(|error| {
         Err(Trouble { message: format!("it broke off: {error}"), ..Trouble::default() })
     })

@@ -24,9 +24,18 @@ pub trait Steward: fmt::Debug + Send + Sync + 'static {
     /// Does what the owner wants done about a tool that reached for what it was not given.
     fn violated(&self, tool: &Tool, violation: &Violation);
 
-    /// Does what the owner asks for in the console, by the same way as at a terminal; what came of it, as programs are told.
+    /// Does what somebody asks for, by the same way as at a terminal; what came of it, as programs are told.
     /// It takes its time.
-    fn deed(&self, deed: &Deed) -> Result<Value, Trouble>;
+    fn deed(&self, by: By, deed: &Deed) -> Result<Value, Trouble>;
+}
+
+/// Who asks for a deed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum By {
+    /// The owner, in the console.
+    Console,
+    /// Somebody with a token, over HTTP or as an agent.
+    Token,
 }
 
 /// What the owner may ask for in the console.

@@ -9,14 +9,15 @@ use host::records::now;
 use ledger::StateError;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
+use ledger::state::wishes::Wish;
 use policy::Pattern;
 use policy::policy::Presence;
 
-use super::Console;
 use super::frame::{Frame, Part, done, page, see};
 use super::moment::{Moment, count};
 use super::question::{Question, exactly, package_of};
 use super::visit::{Posted, Visit};
+use super::{Console, link};
 use crate::door::Note;
 
 /// Who a rule is from.
@@ -32,12 +33,25 @@ struct Known {
     since: Moment,
 }
 
+/// A tool that an agent would have.
+#[derive(Debug)]
+struct Wanted {
+    tool: String,
+    why: String,
+    surface: String,
+    at: Moment,
+    /// Where its card is, and where others like it are found.
+    card: String,
+    search: String,
+}
+
 #[derive(Template)]
 #[template(path = "approvals.html")]
 struct ApprovalsPage {
     frame: Frame,
     heading: String,
     questions: Vec<Question>,
+    wanted: Vec<Wanted>,
     known: Vec<Known>,
     back: &'static str,
 }
@@ -58,14 +72,42 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         console.waiting().await.iter().map(|ticket| Question::new(ticket, &stock, now)).collect();
     let known = stock.host.records().state.remembered(None).await.unwrap_or_default();
     let known = known.into_iter().map(|one| of_rule(one, now)).collect();
+    let wanted = stock.host.records().state.wishes().await.unwrap_or_default();
+    let wanted = wanted.into_iter().map(|one| of_wish(one, now)).collect();
     let frame = Frame::new(&console, &visit, Part::Approvals, heading(questions.len())).await;
     page(&ApprovalsPage {
         heading: heading(questions.len()),
         frame,
         questions,
+        wanted,
         known,
         back: "/approvals",
     })
+}
+
+fn of_wish(wish: Wish, now: ledger::Time) -> Wanted {
+    let tool = link::part(&wish.tool);
+    Wanted {
+        card: format!("/install/card?what={tool}"),
+        search: format!("/install?q={tool}"),
+        at: Moment::new(wish.at, now),
+        tool: wish.tool,
+        why: wish.why,
+        surface: wish.surface,
+    }
+}
+
+/// Forgets that agents asked for a tool.
+pub(super) async fn decline(State(console): State<Arc<Console>>, posted: Posted) -> Response {
+    let stock = console.gateway.stock().await;
+    let tool = posted.fields.get("tool").unwrap_or_default();
+    let note = match stock.host.records().state.forget_wishes(Some(tool)).await {
+        Ok(0) => late(),
+        Ok(_) => done(format!("{tool} is not asked for any more, until somebody asks again.")),
+        Err(error) => unwritten(&error),
+    };
+    console.gateway.door.note(&posted.visit.session, note);
+    see("/approvals")
 }
 
 fn of_rule(one: Remembered, now: ledger::Time) -> Known {

@@ -36,7 +36,7 @@ const OUTCOMES: [(&str, &str); 11] = [
     ("trouble", "refused or gone wrong"),
     ("ok", "ok"),
     ("denied", "refused"),
-    ("needs_approval", "waits for you"),
+    ("needs_approval", "needed your word"),
     ("tool_failed", "failed"),
     ("timed_out", "took too long"),
     ("bad_input", "wrong input"),
@@ -46,7 +46,7 @@ const OUTCOMES: [(&str, &str); 11] = [
 ];
 
 /// Where calls come from.
-const SURFACES: [&str; 5] = ["", "mcp", "http", "terminal", "test"];
+const SURFACES: [&str; 7] = ["", "mcp", "http", "terminal", "console", "token", "test"];
 
 /// A choice of a list.
 #[derive(Debug)]

@@ -37,8 +37,6 @@ mod revoking;
 mod rules;
 mod secrets;
 mod signing;
-#[cfg(test)]
-mod tests;
 mod timeline;
 mod today;
 mod tool;
@@ -58,7 +56,7 @@ use serde_json::Value;
 use tokio::sync::Semaphore;
 
 use crate::gateway::Gateway;
-use crate::steward::{Deed, Trouble};
+use crate::steward::{By, Deed, Trouble};
 
 /// How many pages are told at a time that something is new.
 const MOST_STREAMS: usize = 64;
@@ -96,7 +94,7 @@ impl Console {
     /// Has something done, beside everything else.
     async fn deed(&self, deed: Deed) -> Result<Value, Trouble> {
         let steward = Arc::clone(self.gateway.shelf.steward());
-        let doing = tokio::task::spawn_blocking(move || steward.deed(&deed));
+        let doing = tokio::task::spawn_blocking(move || steward.deed(By::Console, &deed));
         doing.await.unwrap_or_else(|error| {
             Err(Trouble { message: format!("it broke off: {error}"), ..Trouble::default() })
         })
@@ -115,6 +113,7 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(console: &Arc<Console>) -
         .route("/revoke", get(revoking::ask_all).post(revoking::all))
         .route("/approvals", get(approvals::show))
         .route("/approvals/{ticket}", post(approvals::answer))
+        .route("/wishes", post(approvals::decline))
         .route("/calls", get(calls::show))
         .route("/install", get(installing::find).post(installing::install))
         .route("/install/card", get(installing::look))

@@ -8,7 +8,7 @@ use prove::columns::Columns;
 
 use super::moment::{grouped, latency, percent};
 
-const WIDTH: f64 = 640.0;
+const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 150.0;
 /// The room on the left, for numbers, on the right, above and below.
 const LEFT: f64 = 58.0;
@@ -74,13 +74,21 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
         begins(most.begins, unit),
         grouped(most.calls)
     );
-    let latency_words = format!(
-        "Half of the calls took at most {} in the first {unit} and {} in the last, 95 of 100 at most {} and {}.",
-        quantile(first, 50),
-        quantile(last, 50),
-        quantile(first, 95),
-        quantile(last, 95)
-    );
+    let latency_words = if told.len() == 1 {
+        format!(
+            "Half of the calls took at most {}, 95 of 100 at most {}.",
+            quantile(first, 50),
+            quantile(first, 95)
+        )
+    } else {
+        format!(
+            "Half of the calls took at most {} in the first {unit} and {} in the last, 95 of 100 at most {} and {}.",
+            quantile(first, 50),
+            quantile(last, 50),
+            quantile(first, 95),
+            quantile(last, 95)
+        )
+    };
     Some(Plots {
         latency: Plot { svg: latencies(&columns), words: latency_words },
         calls: Plot { svg: bars(&columns), words: calls_words },

@@ -23,17 +23,25 @@ const SHOWN: usize = 3;
 #[derive(Debug, Default)]
 struct Section {
     name: String,
-    rules: Vec<Rule>,
+    groups: Vec<Group>,
     /// What it decided lately.
     decided: Vec<Entry>,
+}
+
+/// Rules that are explained together.
+#[derive(Debug, Default)]
+struct Group {
+    /// What they mean, in the words of the defaults.
+    about: String,
+    rules: Vec<Rule>,
 }
 
 /// One rule.
 #[derive(Debug, Default)]
 struct Rule {
     name: String,
-    /// What it means, in the words of the defaults.
-    about: String,
+    /// What stands beside it.
+    beside: String,
     /// What counts.
     value: String,
     /// What counts where nobody says otherwise.
@@ -117,17 +125,20 @@ fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
         {
             let owners = own.get(&section.name).and_then(|table| table.get(name)).map(written);
             let default = if is_example { "not set".to_owned() } else { value.to_owned() };
-            let said = if beside.is_empty() { about.clone() } else { beside.to_owned() };
-            section.rules.push(Rule {
+            if section.groups.last().is_none_or(|group| group.about != about) {
+                section.groups.push(Group { about: about.clone(), rules: Vec::new() });
+            }
+            let Some(group) = section.groups.last_mut() else { continue };
+            group.rules.push(Rule {
                 name: name.to_owned(),
-                about: said,
+                beside: beside.to_owned(),
                 value: owners.clone().unwrap_or_else(|| default.clone()),
                 is_owners: owners.is_some_and(|value| value != default),
                 default,
             });
         } else if let Some(comment) = line.strip_prefix('#') {
             // A comment after a rule is about the next one.
-            if section.rules.last().is_some_and(|rule| rule.about == about) {
+            if section.groups.last().is_some_and(|group| group.about == about) {
                 about.clear();
             }
             about = format!("{about} {}", comment.trim()).trim().to_owned();
@@ -199,25 +210,39 @@ mod tests {
             "{names:?}"
         );
         for section in &sections {
-            assert!(!section.rules.is_empty(), "{}", section.name);
-            for rule in &section.rules {
-                assert!(!rule.about.is_empty(), "{}.{}", section.name, rule.name);
-                assert!(!rule.value.is_empty(), "{}.{}", section.name, rule.name);
+            assert!(!section.groups.is_empty(), "{}", section.name);
+            for group in &section.groups {
+                for rule in &group.rules {
+                    assert!(
+                        !group.about.is_empty() || !rule.beside.is_empty(),
+                        "{}.{}",
+                        section.name,
+                        rule.name
+                    );
+                    assert!(!rule.value.is_empty(), "{}.{}", section.name, rule.name);
+                }
             }
         }
         let find = |section: &str, name: &str| {
             let section = sections.iter().find(|one| one.name == section).unwrap();
-            section.rules.iter().find(|one| one.name == name).unwrap()
+            let group = section
+                .groups
+                .iter()
+                .find(|one| one.rules.iter().any(|one| one.name == name))
+                .unwrap();
+            (group.about.clone(), group.rules.iter().find(|one| one.name == name).unwrap())
         };
-        assert!(find("trust", "allow").is_owners && find("trust", "allow").value == "[\"local\"]");
         assert!(
-            !find("approval", "write").is_owners,
+            find("trust", "allow").1.is_owners && find("trust", "allow").1.value == "[\"local\"]"
+        );
+        assert!(
+            !find("approval", "write").1.is_owners,
             "what is said as it is anyway is no difference"
         );
-        assert_eq!(find("approval", "owner_presence").default, "\"any\"");
-        assert!(find("approval", "owner_presence").about.starts_with("What granting, approving"));
-        assert_eq!(find("rank", "max_latency").value, "not set");
-        assert_eq!(find("rank", "max_latency").about, "on the average");
+        assert_eq!(find("approval", "owner_presence").1.default, "\"any\"");
+        assert!(find("approval", "owner_presence").0.starts_with("What granting, approving"));
+        assert_eq!(find("rank", "max_latency").1.value, "not set");
+        assert_eq!(find("rank", "max_latency").1.beside, "on the average");
     }
 
     #[test]

@@ -16,6 +16,9 @@ use super::{Console, link};
 use crate::door::Note;
 use crate::steward::Deed;
 
+/// What the owners of secrets begin with that are no packages: the sign-ins of Haft itself, to a registry or another vault.
+const OURS: &str = "haft:";
+
 /// A secret that is kept or wanted.
 #[derive(Debug)]
 struct Named {
@@ -27,6 +30,8 @@ struct Named {
     about: Option<String>,
     is_wanted: bool,
     is_required: bool,
+    /// Whether Haft keeps it for itself.
+    is_ours: bool,
 }
 
 #[derive(Template)]
@@ -63,12 +68,14 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
                 about: input.prompt.clone(),
                 is_wanted: true,
                 is_required: input.required,
+                is_ours: false,
             });
         }
     }
     let mut rest: Vec<_> = changed.into_iter().collect();
     rest.sort();
     named.extend(rest.into_iter().map(|((package, name), changed)| Named {
+        is_ours: package.starts_with(OURS),
         package,
         name,
         changed: Some(changed),

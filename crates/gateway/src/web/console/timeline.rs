@@ -152,7 +152,7 @@ fn outcome(record: &Record) -> String {
     };
     let words = match code {
         "ok" if record.cached == Some(true) => "ok, known from before",
-        "needs_approval" => "waits for you",
+        "needs_approval" => "needs your word",
         "needs_login" => "needs a sign-in",
         "needs_answers" => "needs answers",
         "denied" => "refused",

@@ -21,7 +21,7 @@ use crate::shelf::Stock;
 use crate::steward::Standing;
 
 /// How many calls are shown.
-const SHOWN: usize = 10;
+const SHOWN: usize = 7;
 
 /// How many calls of today are counted; of more it is only told that there are.
 const COUNTED: usize = 2_000;
@@ -80,7 +80,13 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         line,
         questions,
         is_new: timeline.records.iter().all(ledger::audit::Record::is_change),
-        entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
+        // All that is written of them is on their own page.
+        entries: timeline
+            .records
+            .iter()
+            .take(SHOWN)
+            .map(|one| Entry { details: Vec::new(), ..Entry::new(one, now) })
+            .collect(),
         looks,
         rows: rows(&stock).await,
         mcp: format!("{}/mcp", console.gateway.console.as_deref().unwrap_or_default()),
@@ -125,7 +131,7 @@ fn today(log: &std::path::Path, now: Time) -> Today {
         .filter(|one| !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End))
     {
         today.calls += 1;
-        match (one.decision.as_deref(), tone(one)) {
+        match (one.outcome.as_deref(), tone(one)) {
             (Some("denied"), _) => today.refused += 1,
             (_, Tone::Stop) => today.failed += 1,
             _ => {}
@@ -134,7 +140,7 @@ fn today(log: &std::path::Path, now: Time) -> Today {
     today
 }
 
-/// What is worth a look: what got worse, what cannot be called, what was revoked and is not confirmed.
+/// What is worth a look: what cannot be called, what was revoked and is not confirmed, what agents would have, what got worse.
 async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
     let state = &stock.host.records().state;
     let mut looks = Vec::new();
@@ -157,6 +163,17 @@ async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
             chip,
             tone,
             words,
+            spark: None,
+        });
+    }
+    for wish in state.wishes().await.unwrap_or_default() {
+        looks.push(Look {
+            package: wish.tool.clone(),
+            name: "An agent asks for a tool".to_owned(),
+            address: "/approvals#wanted".to_owned(),
+            chip: "wanted",
+            tone: Tone::Warn,
+            words: wish.why,
             spark: None,
         });
     }

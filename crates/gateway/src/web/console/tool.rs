@@ -27,7 +27,7 @@ use crate::shelf::{Shelved, Stock};
 use crate::steward::{Deed, Standing};
 
 /// How many of its calls are shown.
-const SHOWN: usize = 8;
+const SHOWN: usize = 6;
 
 /// An action.
 #[derive(Debug)]
@@ -198,7 +198,7 @@ pub(super) async fn show(
             .collect(),
         rank,
         graph: model.and_then(|model| graph::draw(model, &stock)),
-        entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
+        entries: timeline.records.iter().take(SHOWN).map(|one| Entry::new(one, now)).collect(),
         id,
     })
 }
@@ -304,8 +304,7 @@ async fn rank(console: &Console, id: &str, model: Option<&Package>) -> Option<Ra
         let number = |name: &str| one[name].as_f64();
         Term {
             name: one["dimension"].as_str().unwrap_or_default().to_owned(),
-            value: number("value")
-                .map_or_else(|| "not known".to_owned(), |value| format!("{value:.2}")),
+            value: number("value").map_or_else(|| "–".to_owned(), |value| format!("{value:.2}")),
             weight: format!("{:.2}", number("weight").unwrap_or_default()),
             worth: format!("{:.3}", number("worth").unwrap_or_default()),
             because: one["because"].as_str().unwrap_or("not known, so it counts 0").to_owned(),

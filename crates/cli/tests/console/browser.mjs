@@ -1,0 +1,312 @@
+// Drives a real Chromium over the console of a gateway, as its owner would use it.
+//
+// node browser.mjs BROWSER TOOLS: TOOLS is the folder with puppeteer-core and axe-core. CONSOLE is the address that signs in,
+// MCP where agents ask, with TOKEN; HAFT is the program, and HAFT_HOME its home. With HAFT_SHOTS a picture of every page is put
+// into that folder. Prints a line for each step and ends with 1 when one fails.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+
+const [program, tools] = process.argv.slice(2);
+const require = createRequire(`${tools}/node_modules/`);
+const puppeteer = require("puppeteer-core");
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const address = new URL(process.env.CONSOLE).origin;
+const shots = process.env.HAFT_SHOTS;
+if (shots) mkdirSync(shots, { recursive: true });
+
+// A container has no user namespaces and a small /dev/shm.
+const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run", "--lang=en"];
+const browser = await puppeteer.launch({ executablePath: program, headless: true, args });
+const complaints = [];
+
+async function open() {
+  const page = await (await browser.createBrowserContext()).newPage();
+  await page.setViewport({ width: 1280, height: 900 });
+  page.on("console", (message) => {
+    // A page that is not there says so itself.
+    if (message.type() === "error" && !/\b(404|401)\b/.test(message.text())) complaints.push(`console: ${message.text()}`);
+  });
+  page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));
+  page.on("dialog", (dialog) => {
+    complaints.push(`dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  page.on("request", (request) => {
+    if (!request.url().startsWith(address)) complaints.push(`asked for ${request.url()}`);
+  });
+  return page;
+}
+
+const go = (page, path) => page.goto(address + path, { waitUntil: "load" });
+const text = (page, of = "main") => page.$eval(of, (one) => one.innerText);
+const press = (page, of) => Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click(of)]);
+const has = (page, words) => page.waitForFunction((words) => document.querySelector("main").innerText.includes(words), { timeout: 20000 }, words);
+
+// One call of an agent, as clients of the stateful revision make it.
+let session;
+async function ask(method, params) {
+  const headers = { authorization: `Bearer ${process.env.TOKEN}`, "content-type": "application/json", accept: "application/json, text/event-stream" };
+  if (session) headers["mcp-session-id"] = session;
+  const answer = await fetch(process.env.MCP, { method: "POST", headers, body: JSON.stringify({ jsonrpc: "2.0", id: 1, method, params }) });
+  session ??= answer.headers.get("mcp-session-id");
+  const body = await answer.text();
+  const data = body.startsWith("{") ? body : body.split("\n").filter((line) => line.startsWith("data: {")).pop().slice(6);
+  return JSON.parse(data);
+}
+async function call(name, input) {
+  if (!session) {
+    await ask("initialize", { protocolVersion: "2025-06-18", capabilities: {}, clientInfo: { name: "agent", version: "1" } });
+  }
+  return (await ask("tools/call", { name, arguments: input })).result;
+}
+
+// Whether anybody can use the page: by the rules of axe, in light and dark, and on a phone.
+async function check(page, name) {
+  for (const scheme of ["light", "dark"]) {
+    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }, { name: "prefers-reduced-motion", value: "reduce" }]);
+    await page.evaluate(axe);
+    const found = await page.evaluate(async () => {
+      const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
+      return violations.flatMap((one) => one.nodes.slice(0, 3).map((node) => `${one.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
+    });
+    assert.deepEqual(found, [], `axe on ${name}, ${scheme}`);
+    await shoot(page, `${name}-${scheme}`);
+  }
+  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }, { name: "prefers-reduced-motion", value: "reduce" }]);
+  await page.setViewport({ width: 360, height: 740 });
+  const [inner, wide] = await page.evaluate(() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]);
+  assert.ok(wide <= inner, `${name} is ${wide} wide in ${inner}`);
+  await shoot(page, `${name}-phone`);
+  await page.setViewport({ width: 1280, height: 900 });
+}
+
+async function shoot(page, name) {
+  if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
+}
+
+// Goes on with the keyboard alone until something has the focus.
+async function tabTo(page, selector) {
+  for (let at = 0; at < 120; at += 1) {
+    const [isIt, isSeen] = await page.evaluate((selector) => {
+      const one = document.activeElement;
+      return [one.matches(selector), one === document.body || one.id === "main" || getComputedStyle(one).outlineStyle !== "none"];
+    }, selector);
+    assert.ok(isSeen || at === 0, "the focus is not seen");
+    if (isIt) return;
+    await page.keyboard.press("Tab");
+  }
+  assert.fail(`${selector} is not reached by the keyboard`);
+}
+
+const SHREDDER = "/tools/mcpkg%3Ademo.shredder";
+const steps = {
+  async "an address signs in once, by a button"(page) {
+    await page.goto(process.env.CONSOLE, { waitUntil: "load" });
+    await check(page, "sign-in");
+    await tabTo(page, "button[type=submit]");
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("Enter")]);
+    assert.equal(new URL(page.url()).pathname, "/");
+    const [cookie] = await page.cookies();
+    assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.session], [true, "Strict", true]);
+    const other = await open();
+    await other.goto(process.env.CONSOLE, { waitUntil: "load" });
+    assert.match(await text(other), /does not count any more/);
+    await go(other, "/tools");
+    assert.match(await text(other), /haft console/);
+    await check(other, "signed-out");
+    await other.close();
+  },
+  async "the first page says what there is"(page) {
+    assert.match(await text(page), /Nothing needs you/);
+    assert.match(await text(page), /3 tools installed/);
+    await check(page, "today");
+  },
+  async "a tool is found in a registry, its card read, and installed by consent"(page) {
+    await go(page, "/install");
+    await check(page, "install");
+    await page.type("#q", "shred a note");
+    await press(page, "form[role=search] button");
+    await check(page, "found");
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate(() => [...document.querySelectorAll("article h3 a")].find((one) => one.textContent.includes("demo.shredder")).click())]);
+    const card = await text(page);
+    for (const words of ["Shredder <img src=x onerror=alert(1)>", "[U+202E]", "python3 ./shred.py", "cannot be undone", "trust: community"]) {
+      assert.ok(card.includes(words), `${words} in ${card}`);
+    }
+    await check(page, "card");
+    await press(page, "form.consent button[type=submit]");
+    assert.match(await text(page), /demo\.shredder 1\.0\.0 is installed/);
+    assert.equal(decodeURIComponent(new URL(page.url()).pathname), "/tools/mcpkg:demo.shredder");
+    // What is not what was shown is not installed.
+    await go(page, "/install/card?what=demo.echo@0.1.0");
+    await page.$eval("input[name=card]", (one) => { one.value = `sha256:${"0".repeat(64)}`; });
+    await press(page, "form.consent button[type=submit]");
+    assert.match(await text(page), /not the one that was accepted/);
+    await press(page, "form.consent button[type=submit]");
+    assert.match(await text(page), /demo\.echo 0\.1\.0 is installed/);
+  },
+  async "a call is seen as it happens"(page) {
+    // Its author does not say what it changes, so the first call of an agent waits.
+    assert.ok((await call("demo_echo", { message: "hello" })).isError);
+    await go(page, "/approvals");
+    await press(page, "button[value=once]");
+    await go(page, "/calls");
+    const result = await call("demo_echo", { message: "hello" });
+    assert.ok(!result.isError, JSON.stringify(result));
+    // Nobody loads the page anew.
+    await page.waitForFunction(() => /demo\.echo[^]*ok/.test(document.querySelector("#entries tbody tr")?.innerText), { timeout: 20000 });
+    await check(page, "calls");
+  },
+  async "a call that waits is allowed with the keyboard alone"(page) {
+    await go(page, "/");
+    const asked = await call("demo_shredder", { name: "letter" });
+    assert.ok(asked.isError && asked.content[0].text.includes("waits for the owner"), JSON.stringify(asked));
+    await has(page, "One call waits for you");
+    assert.match(await page.title(), /One call waits/);
+    assert.match(await text(page, "#waiting"), /letter/);
+    await check(page, "waiting");
+    await tabTo(page, "button[value=once]");
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("Enter")]);
+    assert.match(await text(page), /may be called this once/);
+    const made = await call("demo_shredder", { name: "letter" });
+    assert.ok(!made.isError && JSON.stringify(made).includes("letter"), JSON.stringify(made));
+    const again = await call("demo_shredder", { name: "letter" });
+    assert.ok(again.isError, "a yes counted twice");
+  },
+  async "a call that waits is denied, on a phone"(page) {
+    await page.setViewport({ width: 360, height: 740 });
+    await go(page, "/approvals");
+    await has(page, "One call waits for you");
+    await press(page, "button[value=deny]");
+    assert.match(await text(page), /is not called/);
+    const refused = await call("demo_shredder", { name: "letter" });
+    assert.ok(refused.isError && /said no/.test(refused.content[0].text), JSON.stringify(refused));
+    await page.setViewport({ width: 1280, height: 900 });
+  },
+  async "an answer can be for longer, and be taken back"(page) {
+    await call("demo_shredder", { name: "draft" });
+    await go(page, "/approvals");
+    await page.click(".longer summary");
+    await press(page, "button[value=always]");
+    assert.match(await text(page), /exactly these arguments/);
+    for (let at = 0; at < 2; at += 1) assert.ok(!(await call("demo_shredder", { name: "draft" })).isError);
+    await check(page, "approvals");
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate(() => [...document.querySelectorAll("tbody tr")].find((one) => one.innerText.includes("draft")).querySelector("button").click())]);
+    assert.ok((await call("demo_shredder", { name: "draft" })).isError);
+    await go(page, "/approvals");
+    await press(page, "button[value=deny]");
+  },
+  async "a tool that an agent asks for is a wish and nothing more"(page) {
+    await ask("tools/call", { name: "request_tool", arguments: { tool: "demo.units", why: "to convert <b>miles</b>" } });
+    await go(page, "/");
+    await has(page, "An agent asks for a tool");
+    await go(page, "/approvals");
+    assert.match(await text(page, "#wishes"), /demo\.units[^]*<b>miles<\/b>/);
+    await check(page, "wishes");
+    await press(page, "#wishes button");
+    assert.match(await text(page), /not asked for any more/);
+  },
+  async "the audit is filtered, and its chain is whole"(page) {
+    await go(page, "/calls");
+    await page.select("#package", "mcpkg:demo.shredder");
+    await page.select("#outcome", "trouble");
+    await press(page, ".filters button");
+    const shown = await text(page, "#entries");
+    assert.ok(shown.includes("demo.shredder") && !shown.includes("demo.echo"), shown);
+    await press(page, ".row.head button");
+    assert.match(await text(page), /The log is whole/);
+  },
+  async "every other page can be used by anybody"(page) {
+    for (const [name, path] of [
+      ["tools", "/tools"], ["tool", SHREDDER], ["chain", "/tools/mcpkg%3Ademo.text.report"], ["secrets", "/secrets"],
+      ["policy", "/policy"], ["machine", "/machine"], ["missing", "/nothing-here"],
+    ]) {
+      await go(page, path);
+      await check(page, name);
+    }
+    await go(page, "/policy");
+    assert.match(await text(page), /Which packages may be called at all/);
+    assert.match(await text(page), /the owner said no/);
+  },
+  async "a secret goes in and never comes out"(page) {
+    await go(page, "/secrets");
+    await page.select("#package", "mcpkg:demo.echo");
+    await page.type("#name", "API_KEY");
+    await page.type("#value", "s3cret-of-mine");
+    await press(page, "form.stacked button");
+    assert.match(await text(page), /API_KEY of mcpkg:demo\.echo is kept/);
+    for (const path of ["/secrets", "/calls", "/tools/mcpkg%3Ademo.echo"]) {
+      await go(page, path);
+      assert.ok(!(await page.content()).includes("s3cret-of-mine"), path);
+    }
+  },
+  async "a tool is switched off and on"(page) {
+    await go(page, "/tools/mcpkg%3Ademo.echo");
+    await press(page, "button[value=disable]");
+    assert.match(await text(page), /nobody can call it/);
+    assert.match(JSON.stringify(await ask("tools/call", { name: "demo_echo", arguments: { message: "x" } })), /error|isError/);
+    await press(page, "button[value=enable]");
+    assert.ok(!(await call("demo_echo", { message: "back" })).isError);
+  },
+  async "an update shows what is different, and can be taken back"(page) {
+    await go(page, "/tools/mcpkg%3Ademo.echo");
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click("a[href$='/update']")]);
+    const shown = await text(page);
+    for (const words of ["0.1.0", "0.2.0", "asks for more", "api.example.com", "manifest.json"]) assert.ok(shown.includes(words), `${words} in ${shown}`);
+    await check(page, "update");
+    await press(page, "form.stacked button");
+    assert.match(await text(page), /is updated to 0\.2\.0/);
+    await press(page, "button[value=rollback]");
+    assert.match(await text(page), /rolled back/);
+    assert.match(await text(page, ".row.head"), /0\.1\.0/);
+  },
+  async "one tool is revoked, and then everything"(page) {
+    await go(page, SHREDDER);
+    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click(".danger .revoke")]);
+    await check(page, "revoke");
+    await press(page, ".danger button[type=submit]");
+    assert.match(await text(page), /is revoked/);
+    assert.match(JSON.stringify(await ask("tools/call", { name: "demo_shredder", arguments: { name: "x" } })), /error|isError/);
+    await check(page, "revoked");
+    await go(page, "/");
+    await press(page, "a[href='/revoke']");
+    await press(page, ".danger button[type=submit]");
+    assert.match(await text(page), /5 tools revoked/);
+    const listed = await ask("tools/list", {});
+    assert.ok(!JSON.stringify(listed).includes("demo_echo"), JSON.stringify(listed));
+  },
+  async "everything works without a script"(page) {
+    const plain = await open();
+    await plain.setJavaScriptEnabled(false);
+    const link = execFileSync(process.env.HAFT, ["console"], { encoding: "utf8" }).trim();
+    await plain.goto(link, { waitUntil: "load" });
+    await press(plain, "main button[type=submit]");
+    assert.equal(new URL(plain.url()).pathname, "/");
+    for (const path of ["/tools", "/approvals", "/calls", "/install", "/secrets", "/policy", "/machine"]) {
+      assert.equal((await go(plain, path)).status(), 200, path);
+    }
+    await press(plain, "form[action='/sign-out'] button");
+    await go(plain, "/tools");
+    assert.match(await plain.$eval("main", (one) => one.textContent), /haft console/);
+    await plain.close();
+    assert.equal((await go(page, "/")).status(), 200, "another session went with it");
+  },
+};
+
+let failed = 0;
+const page = await open();
+for (const [name, step] of Object.entries(steps)) {
+  try {
+    await step(page);
+    assert.deepEqual(complaints.splice(0), [], "complaints of the browser");
+    console.log(`ok      ${name}`);
+  } catch (error) {
+    failed += 1;
+    await shoot(page, `failed-${failed}`);
+    console.log(`FAILED  ${name}\n${error.stack}\n${page.url()}\n${await text(page).catch(() => "")}`);
+    break;
+  }
+}
+await browser.close();
+process.exit(failed === 0 ? 0 : 1);

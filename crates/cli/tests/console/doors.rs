@@ -1,0 +1,194 @@
+//! Who gets into the console, and who does not.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+
+use super::common::{Desk, repository};
+use super::running::Running;
+
+/// What is answered: the status, the head in small letters, the body.
+struct Answer {
+    status: u16,
+    head: String,
+    body: String,
+}
+
+/// Asks for something with these headers.
+fn ask(
+    running: &Running,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
+    let mut stream = TcpStream::connect(running.address()).unwrap();
+    let mut text = format!(
+        "{method} {path} HTTP/1.1\r\nConnection: close\r\nContent-Length: {}\r\n",
+        body.len()
+    );
+    if !headers.iter().any(|(name, _)| *name == "Host") {
+        text += &format!("Host: {}\r\n", running.address());
+    }
+    for (name, value) in headers {
+        text += &format!("{name}: {value}\r\n");
+    }
+    write!(stream, "{text}\r\n{body}").unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let (head, body) = answer.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    Answer { status, head: head.to_lowercase(), body: body.to_owned() }
+}
+
+#[test]
+fn only_a_code_that_counts_signs_in_and_only_once() {
+    let desk = Desk::new();
+    let running = Running::start(&desk);
+    let path = running.sign_in.strip_prefix(&format!("http://{}", running.address())).unwrap();
+    for page in [
+        "/",
+        "/tools",
+        "/approvals",
+        "/calls",
+        "/install",
+        "/secrets",
+        "/policy",
+        "/machine",
+        "/console/events",
+        "/revoke",
+    ] {
+        let answer = ask(&running, "GET", page, &[], "");
+        assert_eq!(answer.status, 401, "{page}");
+        assert!(answer.body.contains("haft console"), "{page}: {}", answer.body);
+    }
+    // An agent's token opens nothing here.
+    let token = desk.done(&["token", "new", "boss", "--role", "owner", "--json"]).json();
+    let bearer = format!("Bearer {}", token["token"].as_str().unwrap());
+    assert_eq!(ask(&running, "GET", "/", &[("Authorization", &bearer)], "").status, 401);
+    // To look at the address uses nothing up.
+    for _ in 0..3 {
+        assert_eq!(ask(&running, "GET", path, &[], "").status, 200);
+    }
+    assert_eq!(ask(&running, "GET", "/sign-in/another", &[], "").status, 401);
+    let code = path.rsplit('/').next().unwrap();
+    let body = format!("code={code}");
+    for origin in [None, Some("http://evil.example"), Some("null")] {
+        let headers: Vec<_> = origin.iter().map(|origin| ("Origin", *origin)).collect();
+        assert_eq!(ask(&running, "POST", "/sign-in", &headers, &body).status, 403, "{origin:?}");
+    }
+    let origin = format!("http://{}", running.address());
+    let entered = ask(&running, "POST", "/sign-in", &[("Origin", &origin)], &body);
+    assert_eq!(entered.status, 303, "{}", entered.body);
+    let set = entered.head.lines().find(|line| line.starts_with("set-cookie:")).unwrap();
+    for part in ["httponly", "samesite=strict", "path=/"] {
+        assert!(set.contains(part), "{set}");
+    }
+    let again = ask(&running, "POST", "/sign-in", &[("Origin", &origin)], &body);
+    assert_eq!(again.status, 401, "a code was taken twice");
+    // The owner's own terminal has another.
+    let link = desk.done(&["console"]).stdout;
+    assert!(link.starts_with(&format!("{origin}/sign-in/")), "{link}");
+}
+
+#[test]
+fn a_form_counts_only_with_the_secret_of_its_session_and_from_its_own_page() {
+    let desk = Desk::new();
+    let example = repository().join("examples/mcpkg/echo");
+    desk.done(&["install", example.to_str().unwrap(), "--yes"]);
+    let running = Running::start(&desk);
+    let cookie = cookie(&running);
+    let page = ask(&running, "GET", "/tools/mcpkg%3Ademo.echo", &[("Cookie", &cookie)], "");
+    assert_eq!(page.status, 200, "{}", page.body);
+    let form = page.body.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let origin = format!("http://{}", running.address());
+    let post = |origin: &str, form: &str, cookie: &str| {
+        let headers = [("Cookie", cookie), ("Origin", origin)];
+        let body = format!("form={form}&what=disable");
+        ask(&running, "POST", "/tools/mcpkg%3Ademo.echo/do", &headers, &body).status
+    };
+    assert_eq!(post(&origin, "", &cookie), 403, "without the secret of the session");
+    assert_eq!(post(&origin, "wrong", &cookie), 403);
+    assert_eq!(post("http://127.0.0.1:1", form, &cookie), 403, "from another page");
+    assert_eq!(post(&origin, form, "haft_console=wrong"), 401, "without a session");
+    assert_eq!(post(&origin, form, ""), 401);
+    let listed = || desk.done(&["list", "--json"]).json()["packages"][0]["enabled"].clone();
+    assert_eq!(listed(), true);
+    assert_eq!(post(&origin, form, &cookie), 303);
+    assert_eq!(listed(), false);
+    // A get changes nothing.
+    let got = ask(&running, "GET", "/tools/mcpkg%3Ademo.echo/do", &[("Cookie", &cookie)], "");
+    assert_eq!(got.status, 405);
+    // Whoever signs out is out.
+    let headers = [("Cookie", cookie.as_str()), ("Origin", &origin)];
+    assert_eq!(ask(&running, "POST", "/sign-out", &headers, &format!("form={form}")).status, 303);
+    assert_eq!(ask(&running, "GET", "/", &[("Cookie", &cookie)], "").status, 401);
+}
+
+#[test]
+fn every_page_has_its_walls_and_other_names_see_nothing() {
+    let desk = Desk::new();
+    let running = Running::start(&desk);
+    let cookie = cookie(&running);
+    for page in ["/", "/nothing", "/policy"] {
+        let answer = ask(&running, "GET", page, &[("Cookie", &cookie)], "");
+        for header in [
+            "content-security-policy: default-src 'none'; script-src 'self'; style-src 'self';",
+            "x-content-type-options: nosniff",
+            "x-frame-options: deny",
+            "cache-control: no-store",
+            "referrer-policy: same-origin",
+        ] {
+            assert!(answer.head.contains(header), "{page}: {header}: {}", answer.head);
+        }
+        for inline in ["<style", "style=", "onclick", "javascript:"] {
+            assert!(!answer.body.contains(inline), "{page}: {inline}");
+        }
+        assert_eq!(answer.body.matches("<script").count(), 1, "{page}");
+    }
+    for host in ["evil.example", "127.0.0.1.nip.io"] {
+        assert_eq!(
+            ask(&running, "GET", "/", &[("Host", host), ("Cookie", &cookie)], "").status,
+            403
+        );
+    }
+}
+
+#[test]
+fn a_policy_that_wants_more_than_a_page_gets_more() {
+    let desk = Desk::new();
+    super::common::write_below(
+        &desk.path("home"),
+        "policy.toml",
+        "[approval]\nowner_presence = \"terminal\"\n",
+    );
+    let running = Running::start(&desk);
+    let cookie = cookie(&running);
+    let page = ask(&running, "GET", "/secrets", &[("Cookie", &cookie)], "");
+    assert!(page.body.contains("haft secret set PACKAGE NAME"), "{}", page.body);
+    assert!(!page.body.contains("type=\"password\""));
+    let form = page.body.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let origin = format!("http://{}", running.address());
+    let headers = [("Cookie", cookie.as_str()), ("Origin", &origin)];
+    let body = format!("form={form}&package=mcpkg%3Aa.b&name=KEY&value=x&what=keep");
+    assert_eq!(ask(&running, "POST", "/secrets", &headers, &body).status, 303);
+    assert_eq!(desk.done(&["secret", "list", "--json"]).json(), serde_json::json!([]));
+}
+
+/// The cookie of somebody who is signed in.
+fn cookie(running: &Running) -> String {
+    let origin = format!("http://{}", running.address());
+    let code = running.sign_in.rsplit('/').next().unwrap();
+    let mut stream = TcpStream::connect(running.address()).unwrap();
+    let body = format!("code={code}");
+    let (host, length) = (running.address(), body.len());
+    write!(
+        stream,
+        "POST /sign-in HTTP/1.1\r\nHost: {host}\r\nOrigin: {origin}\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    let cookie =
+        answer.lines().find_map(|line| line.strip_prefix("set-cookie: ")).expect("a cookie");
+    cookie.split(';').next().unwrap().to_owned()
+}

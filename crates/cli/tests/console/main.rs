@@ -1,0 +1,110 @@
+//! The owner's console, in a real Chromium that is driven from outside; `./test` installs it.
+#![cfg(target_os = "linux")]
+#![expect(clippy::unwrap_used, reason = "a test may panic")]
+
+#[path = "../common/mod.rs"]
+mod common;
+mod doors;
+mod running;
+
+use std::path::PathBuf;
+use std::process::{Command, Stdio};
+
+use common::served::Served;
+use common::{Desk, repository, write_below};
+use running::Running;
+use serde_json::{Value, json};
+
+/// Set where the browser must be there.
+const DEMANDED: &str = "HAFT_TEST_SERVERS";
+/// What a browser is called.
+const BROWSERS: [&str; 3] =
+    ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"];
+
+/// What a tool does that cannot be undone.
+const SHRED: &str = "import json, sys\ntext = sys.argv[-1] if len(sys.argv) > 1 else sys.stdin.read()\nprint(json.dumps({\"shredded\": json.loads(text)[\"name\"]}))\n";
+
+#[test]
+fn the_owner_installs_watches_answers_and_revokes() {
+    let tools = std::env::var_os("HAFT_BROWSER_TOOLS")
+        .map_or_else(|| repository().join("target/tools/browser"), PathBuf::from);
+    let browser = std::env::var_os("HAFT_BROWSER").map(PathBuf::from);
+    let browser =
+        browser.or_else(|| BROWSERS.iter().map(PathBuf::from).find(|path| path.is_file()));
+    let (Some(browser), true) = (browser, tools.join("node_modules/puppeteer-core").is_dir())
+    else {
+        let message = "Chromium, or what drives it, is not installed: run `./test`";
+        assert!(std::env::var_os(DEMANDED).is_none(), "{message}");
+        return;
+    };
+    let desk = Desk::new();
+    write_below(
+        &desk.path("home"),
+        "policy.toml",
+        "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n",
+    );
+    let _shop = shop(&desk);
+    let examples = repository().join("examples/mcpkg");
+    for name in ["text-clean", "text-stats", "pipeline"] {
+        desk.done(&["install", examples.join(name).to_str().unwrap(), "--yes"]);
+    }
+    for draft in [" one  two ", "three"] {
+        let input = json!({ "draft": draft }).to_string();
+        desk.done(&["call", "demo.text.report", &input]);
+    }
+    let token = desk.done(&["token", "new", "agent", "--json"]).json();
+    let running = Running::start(&desk);
+    let script = repository().join("crates/cli/tests/console/browser.mjs");
+    let mut command = Command::new("node");
+    command.arg(script).arg(browser).arg(tools).stdin(Stdio::null());
+    command.env("CONSOLE", &running.sign_in).env("MCP", &running.mcp);
+    command.env("TOKEN", token["token"].as_str().unwrap());
+    command.env("HAFT", assert_cmd::cargo::cargo_bin("haft")).env("HAFT_HOME", desk.path("home"));
+    let output = command.output().expect("Node is installed");
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+/// A registry with a tool that does no harm, and one whose deeds cannot be undone and whose author means no good.
+fn shop(desk: &Desk) -> Served {
+    let shop = Served::known_to(desk, "shop");
+    desk.echo();
+    let manifest = json!({
+        "toolId": "demo.shredder", "name": "Shredder <img src=x onerror=alert(1)>", "version": "1.0.0",
+        "description": "Shreds a note for good. \u{202e}<script>alert(2)</script>",
+        "capabilities": ["demo", "notes"], "sideEffects": "destructive",
+        "implementations": [{
+            "id": "python", "language": "python", "runtime": "python3",
+            "endpoint": {"type": "local", "command": "python3 ./shred.py", "timeoutMs": 5000},
+        }],
+        "input_schema": {"type": "object", "properties": {"name": {"type": "string"}}, "required": ["name"]},
+        "output_schema": {"type": "object", "properties": {"shredded": {"type": "string"}}},
+        "tests": [], "examples": [],
+        "meta": {"publisher": {"id": "demo", "name": "Somebody"}, "license": "MIT", "tags": ["notes"]},
+    });
+    write_below(&desk.path("shredder"), "manifest.json", &manifest.to_string());
+    write_below(&desk.path("shredder"), "shred.py", SHRED);
+    let publish = |folder: &str, file: &str| {
+        desk.done(&["pack", folder, "-o", file]);
+        desk.done(&["publish", file, "--registry", "shop"]);
+    };
+    publish("shredder", "shredder.mcpkg");
+    publish("echo", "echo.mcpkg");
+    // And something newer that asks for more.
+    let path = desk.path("echo/manifest.json");
+    let mut newer: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    newer["version"] = "0.2.0".into();
+    newer["input_schema"]["properties"]["loud"] = json!({"type": "boolean"});
+    std::fs::write(&path, newer.to_string()).unwrap();
+    write_below(
+        &desk.path("echo"),
+        "haft.json",
+        r#"{"haft":"1","permissions":{"network":["api.example.com"]}}"#,
+    );
+    publish("echo", "newer.mcpkg");
+    shop
+}
