@@ -22,6 +22,7 @@ use crate::home::Home;
 use crate::output;
 use crate::owner;
 use crate::printer::Printer;
+use crate::shell;
 
 /// What the registry is called, and the key that signs its packages.
 const NAME: &str = "demo";
@@ -55,6 +56,10 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
         desk.quietly(&["registry", "add", NAME, &registry.url], None)?;
     } else {
         desk.prepare(&registry.url)?;
+    }
+    if folder.is_some() && !json_wanted {
+        let place = shell::word(&home.path().display().to_string());
+        printer.note(&format!("All of it is in a folder that is gone when this ends; `export HAFT_HOME={place}` in another terminal lets you look and try there"));
     }
     let listen = args.listen.unwrap_or_else(|| free(7171));
     let served = serve::run(&ServeArgs::at(listen), &home, json_wanted, printer);
