@@ -5,6 +5,7 @@ mod chaining;
 mod choosing;
 mod errand;
 mod foreseeing;
+mod kept;
 mod killing;
 mod listing;
 mod places;
@@ -28,6 +29,7 @@ use sandbox::Launcher;
 use vault::FileVault;
 
 pub use self::choosing::{Fallen, Way, ways};
+use self::kept::Plans;
 pub use self::listing::{Discovered, Request};
 use self::places::check_unmoved;
 use self::readying::{Noted, Ready};
@@ -102,6 +104,8 @@ pub struct Host {
     granted: Arc<Mutex<HashMap<String, Grants>>>,
     /// What pure steps of chains answered before.
     cache: Option<Arc<Cache>>,
+    /// Plans that were made a moment ago.
+    plans: Arc<Plans>,
 }
 
 /// What the owner has said about a package before.
@@ -146,7 +150,7 @@ impl Host {
         let logins = Logins::new(Arc::clone(&vault), &settings.home);
         let signer = Arc::new(Signer { logins });
         let (settings, workers) = (Arc::new(settings), Arc::<Workers>::default());
-        let (turns, granted) = (Arc::default(), Arc::default());
+        let (turns, granted, plans) = (Arc::default(), Arc::default(), Arc::default());
         let cache = Cache::of_home(&settings.home, settings.policy.chains.cache).map(Arc::new);
         Self {
             settings,
@@ -161,6 +165,7 @@ impl Host {
             turns,
             granted,
             cache,
+            plans,
         }
     }
 

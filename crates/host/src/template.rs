@@ -25,7 +25,7 @@ impl Values<'_> {
 }
 
 /// The value of a variable.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Variable {
     pub(crate) value: String,
     pub(crate) is_secret: bool,

@@ -35,16 +35,23 @@ fn described() -> Value {
 }
 
 fn paths() -> Value {
-    let result = answer("What came of the call", &json!({
-        "type": "object", "properties": { "result": {} }, "required": ["result"],
-    }));
-    let capabilities = answer("Capabilities", &json!({
-        "type": "object",
-        "properties": { "capabilities": { "type": "array", "items": { "$ref": "#/components/schemas/Capability" } } },
-        "required": ["capabilities"],
-    }));
+    let result = answer(
+        "What came of the call",
+        &json!({
+            "type": "object", "properties": { "result": {} }, "required": ["result"],
+        }),
+    );
+    let capabilities = answer(
+        "Capabilities",
+        &json!({
+            "type": "object",
+            "properties": { "capabilities": { "type": "array", "items": { "$ref": "#/components/schemas/Capability" } } },
+            "required": ["capabilities"],
+        }),
+    );
     let anything = || answer("What was done", &json!({ "type": "object" }));
-    let id = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
+    let id =
+        json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
     json!({
         "/v1/tools.json": { "get": operation("listTools", "The definitions of all tools, as a model takes them", json!({
             "parameters": [{ "name": "format", "in": "query", "schema": {
@@ -163,7 +170,8 @@ const REFUSALS: [(&str, &str); 9] = [
 ];
 
 fn responses() -> Value {
-    let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } });
+    let error =
+        json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } });
     let one = |(status, words): &(&str, &str)| {
         (format!("Refused{status}"), json!({ "description": words, "content": error }))
     };
@@ -213,7 +221,11 @@ mod tests {
             let pointer = reference.split('"').next().unwrap();
             assert!(document.pointer(pointer).is_some(), "{pointer}");
         }
-        let ids: Vec<_> = text.split("\"operationId\":\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let ids: Vec<_> = text
+            .split("\"operationId\":\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
         let unique: std::collections::HashSet<_> = ids.iter().collect();
         assert_eq!((ids.len(), unique.len()), (14, 14));
     }
@@ -225,7 +237,10 @@ mod tests {
         let routes = source.split(".route(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
         let is_described = |route: &&str| !route.starts_with("/mcp") && *route != "/openapi.json";
         let mut count = 0;
-        for route in routes.filter(is_described).filter(|route| !route.starts_with("/console") && *route != "/") {
+        for route in routes
+            .filter(is_described)
+            .filter(|route| !route.starts_with("/console") && *route != "/")
+        {
             let path = route.replace("{*", "{");
             assert!(document["paths"].get(&path).is_some(), "{route}");
             count += 1;

@@ -1,5 +1,6 @@
 //! From a request to a call that may be run: its action, its input, the decision, the owner's word, its secrets, its plan.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ledger::audit;
@@ -9,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asking};
 use super::foreseeing::{self, check_foreseen};
+use super::kept::Made;
 use super::planning::Case;
 use super::{Host, Prepared, broken_off, check_verdict};
 use crate::call::{AskedStep, Call, Tool};
@@ -21,7 +23,7 @@ use crate::limit;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::run::leash::Leash;
 use crate::run::worker::{self, Warmth};
-use crate::secrets::Collected;
+use crate::secrets::{Collected, Variables};
 
 impl Host {
     /// Approval, then secrets; then it may be run.
@@ -113,7 +115,7 @@ impl Host {
             self.plan_offline(case, decision.clone(), collected)
         } else {
             collected.and_then(Collected::whole).and_then(|variables| {
-                plan::make(&self.asked(tool, call, &prepared, decision.clone(), &variables))
+                self.planned(tool, call, &prepared, &decision, variables, warmth)
             })
         };
         let plan = match planned {
@@ -134,6 +136,42 @@ impl Host {
         let input = prepared.input.arguments.value();
         let key = Key::of(tool, prepared.action, &plan, input).filter(|_| may_be_kept);
         Ok(Ready { plan, action: prepared.action.clone(), allowed, agreed, key })
+    }
+
+    /// The plan of a call: the one of a moment ago, where it was made of the same.
+    fn planned(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        prepared: &Prepared<'_>,
+        decision: &Decision,
+        variables: Variables,
+        warmth: Warmth,
+    ) -> Result<Plan, CallError> {
+        let make = |variables: &Variables| {
+            plan::make(&self.asked(tool, call, prepared, decision.clone(), variables))
+        };
+        let arguments = prepared.input.arguments.value().as_object();
+        let (Some(digest), Some(arguments), Warmth::Warm, Some(_)) =
+            (&tool.digest, arguments, warmth, &tool.surface)
+        else {
+            return make(&variables);
+        };
+        let key = (tool.package.canonical_id(), prepared.action.name.clone());
+        let of = Made {
+            digest: digest.clone(),
+            implementation: prepared.implementation.id.clone(),
+            decision: decision.clone(),
+            variables,
+            settings: Arc::clone(&self.settings),
+            folder: call.folder.clone(),
+        };
+        if let Some(plan) = self.plans.find(&key, &of, arguments) {
+            return Ok(plan);
+        }
+        let plan = make(&of.variables)?;
+        self.plans.keep(key, of, &plan);
+        Ok(plan)
     }
 
     /// Asks a tool what it has to say of a call, within the time of the call and as long as somebody waits for it.

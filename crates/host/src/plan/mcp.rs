@@ -2,6 +2,7 @@
 
 use std::ffi::OsString;
 use std::path::{MAIN_SEPARATOR, Path};
+use std::sync::{Arc, OnceLock};
 
 use egress::Rules;
 use egress::http::{HeaderMap, Url};
@@ -40,6 +41,8 @@ pub(crate) struct Mcp {
     pub(crate) shown: Vec<String>,
     /// What the owner approved of, where they did: a server that offers something else is not called.
     pub(crate) surface: Option<Surface>,
+    /// All that makes one process different from another, once that was written out.
+    pub(crate) key: Arc<OnceLock<String>>,
 }
 
 /// Where a server is.
@@ -189,7 +192,8 @@ impl Asked<'_> {
             Place::Url { .. } | Place::Registry { .. } => Owner::of(self.tool, [], None),
         };
         let surface = self.tool.surface.clone();
-        Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown, surface })
+        let key = Arc::default();
+        Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown, surface, key })
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it

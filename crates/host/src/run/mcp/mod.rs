@@ -276,10 +276,13 @@ impl Servers {
         let may_ask = Value::Object(client.capabilities.clone());
         match &plan.place {
             Place::Process { argv, walls } => {
-                let order = Order::new(argv, walls, plan.longest, redactor.clone());
-                let key = format!("{} {may_ask}", order.key());
-                let named = (&*plan.name, client);
-                let start = Server::start(launcher, &order, named, &*self.eras, until);
+                let order = || Order::new(argv, walls, plan.longest, redactor.clone());
+                let key = plan.key.get_or_init(|| order().key());
+                let key = format!("{key} {may_ask}");
+                let start = async {
+                    let named = (&*plan.name, client);
+                    Server::start(launcher, &order(), named, &*self.eras, until).await
+                };
                 self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
             }
             Place::Url { url, headers, rules } => {
