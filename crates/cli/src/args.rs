@@ -87,6 +87,8 @@ pub(crate) enum Command {
     Install(commands::install::InstallArgs),
     /// Make packages of what clients and documents describe, and install them
     Import(commands::import::ImportArgs),
+    /// Let a client start haft, and find there what is installed
+    Connect(commands::connect::ConnectArgs),
     /// List what is installed
     List(commands::installed::ListArgs),
     /// Show how a package came here, and whether it still is what it was

@@ -65,6 +65,14 @@ impl Home {
         user_home().is_ok_and(|user| user.join(".mcp") == self.path)
     }
 
+    /// The whole path by which a program is told of it that knows nothing of the owner's variables; the usual one needs none.
+    pub(crate) fn unusual(&self) -> Option<String> {
+        (!self.is_usual()).then(|| {
+            let whole = self.path.canonicalize().or_else(|_| std::path::absolute(&self.path));
+            whole.unwrap_or_else(|_| self.path.clone()).to_string_lossy().into_owned()
+        })
+    }
+
     /// Whether it was named by `--home`.
     pub(crate) fn is_typed(&self) -> bool {
         self.is_typed

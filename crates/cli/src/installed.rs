@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use host::surface::Surface;
 use host::{Brought, Given, Tool};
 use install::error::Doing;
+use install::project::View;
 use install::record::{ACQUIRED, How, Record};
 use install::{HomeError, Installed, Layer, Listed, Pinned, catalog};
 use manifest::diff::{Change, Class, diff};
@@ -12,6 +13,7 @@ use manifest::document::{Options, read};
 use manifest::model::{Acquire, Package, Trust};
 use manifest::shape::suggest;
 use policy::Consent;
+use rayon::prelude::*;
 use serde_json::json;
 
 use crate::commands::install::has_server;
@@ -38,6 +40,9 @@ pub(crate) struct Named {
     pub(crate) pinned: Option<Pinned>,
 }
 
+/// A package by its id: as a tool, or why it can be none.
+pub(crate) type Loaded = (String, Result<Tool, Failure>);
+
 /// The package of the user's home that a name stands for.
 pub(crate) fn named(name: &str, at: &install::Home) -> Result<Named, Failure> {
     let contents = at.read()?;
@@ -47,7 +52,11 @@ pub(crate) fn named(name: &str, at: &install::Home) -> Result<Named, Failure> {
 /// The package that a name stands for in the working folder: of the project's home, where that counts, else of the user's.
 pub(crate) fn named_around(name: &str, home: &Home, printer: Printer) -> Result<Named, Failure> {
     let view = project::view(home, printer)?;
-    let mut named = one_of(name, &view.called(name), &view.listed())?;
+    agreed(one_of(name, &view.called(name), &view.listed())?, &view)
+}
+
+/// A package as the owner has agreed to it, where it is a project that names it.
+fn agreed(mut named: Named, view: &View) -> Result<Named, Failure> {
     if let (Layer::Project, Some(pinned)) = (named.layer, &named.pinned) {
         // What runs lies in the user's home, and was agreed to there.
         let record = view.agreed(pinned).ok_or_else(|| {
@@ -123,16 +132,29 @@ pub(crate) fn found_with(
 
 /// An installed package as a tool; nobody has looked up what its steps call.
 pub(crate) fn unlinked(name: &str, home: &Home, printer: Printer) -> Result<Found, Failure> {
-    let at = self::home(home);
     let named = named_around(name, home, printer)?;
-    check_not_locked(&named, home)?;
-    let Some(pinned) = &named.pinned else {
-        return declared(&named, &at).map(Found::installed);
+    tool_of(&named, home, printer).map(Found::installed)
+}
+
+/// Everything that is listed in the working folder, by id: each as a tool, or why it can be none. Nobody has looked up what
+/// their steps call.
+pub(crate) fn all(home: &Home, printer: Printer) -> Result<Vec<Loaded>, Failure> {
+    let view = project::view(home, printer)?;
+    let tool = |one: &Listed<'_>| {
+        let named = agreed(named_of(one), &view);
+        (one.id.clone(), named.and_then(|named| tool_of(&named, home, printer)))
     };
+    Ok(view.listed().par_iter().map(tool).collect())
+}
+
+fn tool_of(named: &Named, home: &Home, printer: Printer) -> Result<Tool, Failure> {
+    let at = self::home(home);
+    check_not_locked(named, home)?;
+    let Some(pinned) = &named.pinned else { return declared(named, &at) };
     warn_taken_back(pinned, home, printer);
     let installed = Installed::load(&at, pinned)?;
-    check_unchanged(&installed, &named)?;
-    Ok(Found::installed(tool(installed, &named)?))
+    check_unchanged(&installed, named)?;
+    tool(installed, named)
 }
 
 /// Tells whoever calls it that a version was taken back for security, once its registry has said so.

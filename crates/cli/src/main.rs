@@ -7,6 +7,7 @@ mod ask;
 mod bar;
 mod card;
 mod changes;
+mod clients;
 mod commands;
 mod container;
 mod declared;
@@ -112,7 +113,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Validate(args) => commands::validate::run(args, json, printer),
         Command::Convert(args) => commands::convert::run(args, json, printer),
         Command::Diff(args) => commands::diff::run(args, json, printer),
-        Command::Export(args) => commands::export::run(args, json, printer),
+        Command::Export(args) => commands::export::run(args, home, json, printer),
         Command::Pack(args) => commands::pack::run(args, json, printer),
         Command::Unpack(args) => commands::unpack::run(args, &home()?, json, printer),
         Command::Inspect(args) => commands::inspect::run(args, &home()?, json, printer),
@@ -127,6 +128,7 @@ fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
         Command::Show(args) => commands::install::show(args, &home()?, ask, json, printer),
         Command::Install(args) => commands::install::run(args, &home()?, ask, json, printer),
         Command::Import(args) => commands::import::run(args, &home()?, ask, json, printer),
+        Command::Connect(args) => commands::connect::run(args, &home()?, json, printer),
         Command::List(args) => commands::installed::list(args, &home()?, json, printer),
         Command::Status(args) => commands::status::run(args, &home()?, json, printer),
         Command::Enable(args) => commands::installed::switch(args, true, &home()?, json, printer),

@@ -189,6 +189,7 @@ fn tools_are_ranked_by_what_was_measured_and_what_they_are() {
             total: 4,
             passed: 3,
             flaky: 0,
+            latency: None,
             at: now(),
         };
         state.note_tests(&tested).await.unwrap();

@@ -16,7 +16,10 @@ fn below(above: &str) -> Vec<String> {
     let help = haft(&words).stdout;
     let Some(commands) = help.split("Commands:\n").nth(1) else { return Vec::new() };
     let lines = commands.split("\n\n").next().unwrap().lines();
-    let names = lines.filter_map(|line| line.split_whitespace().next());
+    // What is longer than a line goes on further in.
+    let own =
+        lines.filter_map(|line| line.strip_prefix("  ")).filter(|line| !line.starts_with(' '));
+    let names = own.filter_map(|line| line.split_whitespace().next());
     let verbs = names.filter(|name| *name != "help").map(|name| format!("{above} {name}"));
     let verbs = verbs.map(|verb| verb.trim_start().to_owned());
     verbs.flat_map(|verb| [vec![verb.clone()], below(&verb)].concat()).collect()

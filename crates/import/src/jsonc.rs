@@ -5,26 +5,49 @@
 
 /// The same text without comments and commas that end a list, each byte of them a space. Ends of lines stay.
 pub fn blanked(text: &str) -> String {
+    let mut bytes = uncommented(text).into_bytes();
+    let mut at = 0;
+    let mut comma = None;
+    // Whether a value stands before: a comma after none ends nothing.
+    let mut is_value = false;
+    while at < bytes.len() {
+        match bytes[at] {
+            b' ' | b'\t' | b'\n' | b'\r' => {}
+            b',' => {
+                comma = is_value.then_some(at);
+                is_value = false;
+            }
+            byte => {
+                if matches!(byte, b'}' | b']')
+                    && let Some(comma) = comma
+                {
+                    bytes[comma] = b' ';
+                }
+                comma = None;
+                is_value = !matches!(byte, b'{' | b'[' | b':');
+            }
+        }
+        at = if bytes[at] == b'"' { after_text(&bytes, at) } else { at + 1 };
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
+}
+
+/// The same text without comments, each byte of them a space. Ends of lines stay, and so does every comma.
+pub fn uncommented(text: &str) -> String {
     let mut bytes = text.as_bytes().to_vec();
     // The mark that some editors put at the beginning of a file.
     if bytes.starts_with(b"\xef\xbb\xbf") {
         bytes[..3].fill(b' ');
     }
     let mut at = 0;
-    let mut comma = None;
     while at < bytes.len() {
         match bytes[at] {
-            b'"' => {
-                comma = None;
-                at = after_text(&bytes, at);
-                continue;
-            }
+            b'"' => at = after_text(&bytes, at),
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
                 let end = bytes[at..].iter().position(|byte| matches!(byte, b'\n' | b'\r'));
                 let end = end.map_or(bytes.len(), |length| at + length);
                 blank(&mut bytes[at..end]);
                 at = end;
-                continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'*') => {
                 let end = bytes[at + 2..].windows(2).position(|pair| pair == b"*/");
@@ -33,18 +56,9 @@ pub fn blanked(text: &str) -> String {
                 let end = at + 2 + length + 2;
                 blank(&mut bytes[at..end]);
                 at = end;
-                continue;
             }
-            b',' => comma = Some(at),
-            b'}' | b']' => {
-                if let Some(comma) = comma.take() {
-                    bytes[comma] = b' ';
-                }
-            }
-            b' ' | b'\t' | b'\n' | b'\r' => {}
-            _ => comma = None,
+            _ => at += 1,
         }
-        at += 1;
     }
     String::from_utf8(bytes).unwrap_or_else(|_| text.to_owned())
 }
@@ -90,9 +104,13 @@ mod tests {
             (r#"["\"//",]"#, r#"["\"//" ]"#),
             ("/* never ends", "/* never ends"),
             ("[,1]", "[,1]"),
+            ("{,}", "{,}"),
+            ("[1,,]", "[1,,]"),
+            ("[{},]", "[{} ]"),
         ] {
             assert_eq!(blanked(text), plain);
         }
+        assert_eq!(uncommented("[1, /* , */ 2,] // ,"), "[1,         2,]     ");
     }
 
     proptest! {

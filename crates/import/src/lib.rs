@@ -15,7 +15,7 @@
 //! | [`draft`] | a package made of them |
 //! | [`openapi`] | a package made of the operations of a document |
 //! | [`recognise`](mod@recognise) | what a file is, by its content |
-//! | [`edit`] | entries of a client's file replaced and restored |
+//! | [`edit`] | entries of a client's file replaced and restored, added and taken out |
 
 pub mod config;
 pub mod draft;

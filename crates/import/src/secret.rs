@@ -127,9 +127,69 @@ pub fn values(entry: &Entry) -> Vec<String> {
     named.map(|(_, value)| value.clone()).chain(shown).collect()
 }
 
+/// A line of settings without the secrets that stand in it, of whatever they are.
+pub fn masked(line: &str) -> String {
+    let mut shown = String::with_capacity(line.len());
+    let mut key = String::new();
+    let mut rest = line;
+    while let Some(at) = rest.find(['"', '\'']) {
+        let (before, quoted) = rest.split_at(at);
+        shown.push_str(before);
+        // In TOML a key may be bare.
+        if let Some(bare) = before.trim_end().strip_suffix('=') {
+            let word = bare.trim_end().rsplit([' ', '\t', ',', '{', '.']).next();
+            key = word.filter(|word| !word.is_empty()).unwrap_or(&key).to_owned();
+        }
+        let length = quoted_length(quoted);
+        let (text, after) = quoted.split_at(length);
+        let value = text.trim_matches(['"', '\'']);
+        rest = after;
+        if after.trim_start().starts_with([':', '=']) {
+            value.clone_into(&mut key);
+            shown.push_str(text);
+        } else if is_secret(&key, value) {
+            let quote = &text[..1];
+            shown.push_str(&format!("{quote}…{quote}"));
+        } else {
+            shown.push_str(text);
+        }
+    }
+    shown + rest
+}
+
+/// How long the text is that begins with a quote, with both of them.
+fn quoted_length(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut at = 1;
+    while at < bytes.len() && bytes[at] != bytes[0] {
+        at += if bytes[at] == b'\\' && bytes[0] == b'"' { 2 } else { 1 };
+    }
+    // What does not end here ends with the line.
+    (at + 1).min(bytes.len())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_line_is_shown_without_its_secrets() {
+        for (line, shown) in [
+            (r#"  "primaryApiKey": "v4lue", // x"#, r#"  "primaryApiKey": "…", // x"#),
+            (r#"{"a":"b","token":"v4l\"ue","n":1}"#, r#"{"a":"b","token":"…","n":1}"#),
+            ("API_KEY = 'v4lue' # mine", "API_KEY = '…' # mine"),
+            (
+                "env = { MODE = \"fast\", set.API_KEY = \"v4lue\" }",
+                "env = { MODE = \"fast\", set.API_KEY = \"…\" }",
+            ),
+            ("args = [\"postgres://ann:s3cret@db/app\", \"x\"]", "args = [\"…\", \"x\"]"),
+            (r#""token": "no end"#, r#""token": "…""#),
+            (r#""token": "\"#, r#""token": "…""#),
+            ("theme = \"dark\" # don't", "theme = \"dark\" # don't"),
+        ] {
+            assert_eq!(masked(line), shown);
+        }
+    }
 
     #[test]
     fn a_secret_among_arguments_is_left_out_of_what_is_shown() {

@@ -165,6 +165,7 @@ mod tests {
             total,
             passed: total / 2,
             flaky: 0,
+            latency: None,
             at: now.minus(HALF_LIFE / 30 * days),
         };
         assert_eq!(correctness(&tested(8, 0), now), Some(0.5));

@@ -143,6 +143,13 @@ impl Report {
         self.ended.len() - self.passed
     }
 
+    /// How long those took that passed, on the average.
+    pub fn latency(&self) -> Option<Duration> {
+        let took = self.ended.iter().filter(|one| one.outcome.is_passed()).map(|one| one.took);
+        let passed = u32::try_from(self.passed).ok().filter(|passed| *passed > 0)?;
+        Some(took.sum::<Duration>() / passed)
+    }
+
     /// Whether every test passed that has to: of those that the author promises about, as many as they promise.
     pub fn is_good_but_for_promises(&self) -> bool {
         self.failed_by_itself == 0

@@ -6,6 +6,7 @@ pub(crate) mod call;
 mod care;
 pub(crate) mod chain;
 mod collector;
+pub(crate) mod connect;
 pub(crate) mod console;
 pub(crate) mod convert;
 pub(crate) mod diff;

@@ -39,12 +39,22 @@ impl Desk {
     }
 
     fn haft_in(&self, folder: &Path, arguments: &[&str]) -> Ran {
+        let home = self.path("home");
+        let all = [&["--home", home.to_str().unwrap()], arguments].concat();
+        self.run_in(folder, &all)
+    }
+
+    /// The same with the home that is meant where nobody names any.
+    pub(crate) fn haft_at_home(&self, arguments: &[&str]) -> Ran {
+        self.run_in(&self.path("project"), arguments)
+    }
+
+    fn run_in(&self, folder: &Path, arguments: &[&str]) -> Ran {
         let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
         command
             .current_dir(folder)
-            .arg("--home")
-            .arg(self.path("home"))
             .args(arguments)
+            .env_remove("HAFT_HOME")
             .env("HOME", self.path(""))
             .env_remove("XDG_CONFIG_HOME")
             .env_remove("NO_COLOR");

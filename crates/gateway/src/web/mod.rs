@@ -2,6 +2,7 @@
 
 pub(crate) mod console;
 mod guard;
+mod openapi;
 mod plain;
 mod resolver;
 mod serve;
@@ -120,6 +121,7 @@ fn router(web: Arc<Web>) -> Router {
         .route("/capability/factory_reset", post(resolver::reset))
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
     let open = Router::new()
+        .route("/openapi.json", get(openapi::document))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(|| async { "ok\n" }))
         .route("/version", get(|| async { concat!(env!("CARGO_PKG_VERSION"), "\n") }));

@@ -200,12 +200,14 @@ fn tests_are_noted_by_version_and_the_last_ones_count() {
             total: 10,
             passed,
             flaky: 1,
+            latency: (passed > 3).then(|| millis(passed) / 8),
             at: at(0),
         };
-        for one in [tested("1", 3), tested("2", 4), tested("1", 9)] {
+        for one in [tested("1", 3), tested("2", 4), tested("1", 9), tested("3", 2)] {
             state.note_tests(&one).await.unwrap();
         }
-        assert_eq!(state.tested(None).await.unwrap(), [tested("1", 9), tested("2", 4)]);
+        let expected = [tested("1", 9), tested("2", 4), tested("3", 2)];
+        assert_eq!(state.tested(None).await.unwrap(), expected);
         assert!(state.tested(Some("other")).await.unwrap().is_empty());
     });
 }

@@ -14,7 +14,7 @@ use crate::{Home, block_on, count};
 /// Takes a database back to what it was before calls were counted over time.
 pub(crate) const BEFORE_5: &str = "PRAGMA user_version = 4; \
     DROP TABLE spans; DROP TABLE totals; DROP TABLE folded; DROP TABLE tests; DROP TABLE regressions; \
-    DROP TABLE flows; DROP TABLE flow_key; DROP TABLE broken; DROP TABLE machine; \
+    DROP TABLE flows; DROP TABLE flow_key; DROP TABLE broken; DROP TABLE machine; DROP TABLE names; DROP TABLE wishes; \
     CREATE TABLE calls (package TEXT NOT NULL, action TEXT NOT NULL, failure TEXT NOT NULL, \
     bucket INTEGER NOT NULL, count INTEGER NOT NULL, last_used INTEGER NOT NULL, \
     PRIMARY KEY (package, action, failure, bucket)) WITHOUT ROWID";
@@ -62,7 +62,7 @@ fn a_newer_database_is_refused_and_left_alone() {
         sqlx::Connection::close(connection).await.unwrap();
         let before = fs::read(home.path()).unwrap();
         let error = State::open(&home.path()).await.unwrap_err();
-        assert!(matches!(error, StateError::Newer { found: 99, known: 8, .. }), "{error:?}");
+        assert!(matches!(error, StateError::Newer { found: 99, known: 9, .. }), "{error:?}");
         assert!(error.to_string().contains("newer version of Haft"), "{error}");
         assert_eq!(fs::read(home.path()).unwrap(), before);
     });
@@ -83,6 +83,20 @@ fn the_answer_to_a_first_question_was_kept_otherwise_once() {
         let rules = home.open().await.remembered(Some("p")).await.unwrap();
         let lasts: Vec<_> = rules.into_iter().map(|one| one.rule.lasts).collect();
         assert_eq!(lasts, [Lasts::First("mcp".into()), Lasts::Always]);
+    });
+}
+
+#[test]
+fn tests_were_kept_without_their_time_once() {
+    block_on(async {
+        let home = filled().await;
+        let mut connection = raw(&home).await;
+        let before = "PRAGMA user_version = 8; ALTER TABLE tests DROP COLUMN latency; \
+            INSERT INTO tests VALUES ('p', '1', 4, 3, 0, 7)";
+        sqlx::raw_sql(before).execute(&mut connection).await.unwrap();
+        sqlx::Connection::close(connection).await.unwrap();
+        let tested = home.open().await.tested(Some("p")).await.unwrap();
+        assert_eq!((tested[0].total, tested[0].passed, tested[0].latency), (4, 3, None));
     });
 }
 

@@ -1,22 +1,27 @@
 //! A tools.json whose programs call through us, so an agentcli loop keeps working, with walls and
 //! audit.
 
+use std::collections::BTreeMap;
+
 use serde_json::{Map, Value, json};
 
+use super::context::Context;
 use super::tool::Tool;
 
-/// What the shims of a tools.json call.
+/// What the shims of a tools.json call, and what definitions of mcpkg are told with.
 #[derive(Clone, Copy, Debug)]
 pub struct Options<'o> {
     /// The program, by name or by path.
     pub program: &'o str,
     /// The home, when it is not the one the program finds by itself.
     pub home: Option<&'o str>,
+    /// What is known of packages, by their canonical ids, where it is to be told.
+    pub context: Option<&'o BTreeMap<String, Context>>,
 }
 
 impl Default for Options<'_> {
     fn default() -> Self {
-        Self { program: "haft", home: None }
+        Self { program: "haft", home: None, context: None }
     }
 }
 

@@ -12,9 +12,12 @@
 //! | `names` | what each is called there |
 //! | `strict` | which schemas OpenAI can hold a model to |
 //! | `openai`, `anthropic`, `mcp`, `agentcli`, `mcpkg` | one definition in each format |
+//! | `context` | what a definition can be told with beside itself |
+//! | `tokens` | how much of a model's attention a definition takes |
 
 mod agentcli;
 mod anthropic;
+mod context;
 mod format;
 mod mcp;
 mod mcpkg;
@@ -22,10 +25,13 @@ mod names;
 mod openai;
 mod schema;
 mod strict;
+mod tokens;
 mod tool;
 
 pub use agentcli::{Options, Shim};
+pub use context::{Context, TestSummary};
 pub use format::Format;
+pub use tokens::{HOW_ESTIMATED, estimated};
 
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -58,6 +64,34 @@ pub struct Name {
     pub action: String,
 }
 
+impl Export {
+    /// The definitions, each at the place of its name.
+    pub fn definitions(&self) -> &[Value] {
+        let list = self.document.get(TOOLS).unwrap_or(&self.document);
+        list.as_array().map_or(&[], Vec::as_slice)
+    }
+
+    /// Leaves out the definitions whose places are not kept, with their names and files.
+    pub fn keep(&mut self, is_kept: impl Fn(usize) -> bool) {
+        fn kept<T>(all: &mut Vec<T>, is_kept: &impl Fn(usize) -> bool) {
+            let mut places = 0..;
+            all.retain(|_| places.next().is_some_and(is_kept));
+        }
+        let list = match &mut self.document {
+            Value::Object(document) => document.get_mut(TOOLS),
+            document => Some(document),
+        };
+        if let Some(Value::Array(definitions)) = list {
+            kept(definitions, &is_kept);
+        }
+        kept(&mut self.names, &is_kept);
+        kept(&mut self.files, &is_kept);
+    }
+}
+
+/// Where definitions are in a document that is no list.
+const TOOLS: &str = "tools";
+
 /// Writes the actions of packages as definitions of a format.
 pub fn export(packages: &[Package], format: Format, options: &Options<'_>) -> Export {
     let mut notes = Vec::new();
@@ -77,9 +111,11 @@ pub fn export(packages: &[Package], format: Format, options: &Options<'_>) -> Ex
         Format::Openai => list(openai::chat),
         Format::OpenaiResponses => list(openai::responses),
         Format::Anthropic => list(anthropic::definition),
-        Format::Mcp => json!({ "tools": list(mcp::definition) }),
-        Format::Agentcli => json!({ "tools": list(agentcli::definition) }),
-        Format::Mcpkg => list(mcpkg::definition),
+        Format::Mcp => json!({ TOOLS: list(mcp::definition) }),
+        Format::Agentcli => json!({ TOOLS: list(agentcli::definition) }),
+        Format::Mcpkg => {
+            tools.iter().map(|tool| mcpkg::definition(tool, options.context)).collect()
+        }
     };
     let files = match format {
         Format::Agentcli => tools.iter().map(|tool| agentcli::shim(tool, options)).collect(),

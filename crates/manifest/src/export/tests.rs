@@ -202,7 +202,8 @@ fn agentcli_is_a_valid_tools_json_of_shims() {
 
 #[test]
 fn shims_call_the_program_and_home_they_are_told() {
-    let options = Options { program: "/opt/my tools/haft", home: Some("/srv/a b/.mcp") };
+    let (program, home) = ("/opt/my tools/haft", Some("/srv/a b/.mcp"));
+    let options = Options { program, home, context: None };
     let export = export(&read(CHARGE), Format::Agentcli, &options);
     let expected = "exec '/opt/my tools/haft' --home='/srv/a b/.mcp' call -- mcpkg:stripe";
     assert!(export.files[0].content.contains(expected), "{}", export.files[0].content);
@@ -234,6 +235,42 @@ fn what_is_disabled_or_has_no_action_is_left_out_and_said() {
         "`install-manifest:mail-box` is left out: it declares no action",
     ];
     assert_eq!(export.notes, expected);
+}
+
+#[test]
+fn what_is_known_of_a_package_is_told_with_its_definition() {
+    let tests = TestSummary {
+        total: 4,
+        passed: 3,
+        latency: Some(std::time::Duration::from_micros(12_340)),
+    };
+    let known = Context { examples: vec!["# A charge".to_owned()], tests: Some(tests) };
+    let context = [("mcpkg:stripe.payments.create_charge".to_owned(), known)].into();
+    let options = Options { context: Some(&context), ..Options::default() };
+    let tool = &definitions(&export(&read(CHARGE), Format::Mcpkg, &options))[0];
+    assert_eq!(tool["examples"], json!(["# A charge"]));
+    let summary = json!({"total": 4, "passed": 3, "failed": 1, "average_latency_ms": 12.3});
+    assert_eq!(tool["test_summary"], summary);
+    let other = &definitions(&export(&read(TOOLS), Format::Mcpkg, &options))[0];
+    assert_eq!((other.get("examples"), other.get("test_summary")), (None, None));
+    // Where nobody measured it, nobody says it.
+    let unmeasured = TestSummary { latency: None, ..tests }.to_value();
+    assert_eq!(unmeasured, json!({"total": 4, "passed": 3, "failed": 1}));
+}
+
+#[test]
+fn definitions_are_left_out_with_their_names_and_programs() {
+    for format in Format::ALL {
+        let mut export = exported(&read(TOOLS), format);
+        assert_eq!(export.definitions().len(), 3, "{format:?}");
+        let last = export.definitions()[2].clone();
+        export.keep(|at| at == 2);
+        assert_eq!(export.definitions(), [last], "{format:?}");
+        assert_eq!(export.names.len(), 1);
+        assert_eq!(export.names[0].action, "It's --odd");
+        let files = usize::from(format == Format::Agentcli);
+        assert_eq!(export.files.len(), files);
+    }
 }
 
 #[test]

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use import::config::{USUAL, read_json, read_toml};
-use import::edit::{Form, Ours, replaced, restored, served, taken};
+use import::config::{MAX_ENTRIES, USUAL, read_json, read_toml};
+use import::edit::{Form, Ours, Serves, added, replaced, restored, serves, taken, without};
 use import::jsonc::blanked;
 use import::openapi::{self, MOST_ACTIONS, Wanted};
-use import::{Around, Config, Draft, Kind, Machine, of_entry, plain_name, recognise};
+use import::{Around, Config, Draft, Kind, Machine, Unreadable, of_entry, plain_name, recognise};
 use proptest::prelude::{prop_assert, prop_assert_eq};
 
 use super::Kept;
@@ -25,7 +25,7 @@ impl Machine for Everywhere {
 }
 
 /// Settings: nothing moves where comments are blanked; what is made of a server is valid and holds none of its secrets; what
-/// was replaced comes back as it was.
+/// was replaced comes back as it was, and what was added is gone without a trace.
 pub fn import_config(bytes: &[u8]) -> Kept {
     let Ok(text) = std::str::from_utf8(bytes) else { return Ok(()) };
     prop_assert_eq!(blanked(text).len(), text.len());
@@ -36,12 +36,11 @@ pub fn import_config(bytes: &[u8]) -> Kept {
     let mut forms: Vec<_> = paths.into_iter().map(Form::Json).collect();
     forms.push(Form::Toml);
     for form in forms {
-        let read = match &form {
-            Form::Json(path) => read_json(bytes, path),
-            Form::Toml => read_toml(bytes),
-        };
-        match read {
-            Ok(config) => check_config(text, &form, &config)?,
+        match entries(text, &form) {
+            Ok(config) => {
+                check_config(text, &form, &config)?;
+                check_added(text, &form, &config)?;
+            }
             Err(why) => prop_assert!(!why.to_string().is_empty()),
         }
     }
@@ -53,9 +52,8 @@ fn check_config(text: &str, form: &Form, config: &Config) -> Kept {
     let mut ours = Vec::new();
     for found in &config.entries {
         let Ok(entry) = &found.entry else { continue };
-        if served(entry).is_none() {
-            let (name, program) = (found.name.clone(), "/opt/haft".to_owned());
-            ours.push(Ours { name, program, id: "mcpb:x".to_owned(), home: None });
+        if serves(entry).is_none() {
+            ours.push(of_ours(&found.name, Serves::Package("mcpb:x".to_owned())));
         }
         match of_entry(&plain_name(&found.name), entry, &around) {
             Ok(draft) => check_draft(&draft)?,
@@ -77,6 +75,44 @@ fn check_config(text: &str, form: &Form, config: &Config) -> Kept {
         Form::Json(_) => prop_assert_eq!(back, text.to_owned()),
     }
     Ok(())
+}
+
+fn check_added(text: &str, form: &Form, config: &Config) -> Kept {
+    let ours = of_ours("one more", Serves::Installed { profile: None });
+    let names = |config: &Config| -> Vec<_> {
+        config.entries.iter().map(|found| found.name.clone()).collect()
+    };
+    let before = names(config);
+    if before.contains(&ours.name) {
+        return Ok(());
+    }
+    let Ok(more) = added(text, form, &ours) else { return Ok(()) };
+    let Ok(config) = entries(&more, form) else {
+        // One too many.
+        prop_assert_eq!(before.len(), MAX_ENTRIES);
+        return Ok(());
+    };
+    let found = config.entries.iter().find(|found| found.name == ours.name);
+    let entry = found.and_then(|found| found.entry.as_ref().ok());
+    prop_assert!(entry.is_some_and(|entry| ours.is_started_by(entry)), "{}", more);
+    let back = without(&more, form, &ours.name).unwrap_or_default();
+    prop_assert_eq!(&entries(&back, form).map(|config| names(&config)), &Ok(before.clone()));
+    // What it had to be put into stays.
+    if matches!(form, Form::Json(_)) && !before.is_empty() {
+        prop_assert_eq!(back, text.to_owned());
+    }
+    Ok(())
+}
+
+fn of_ours(name: &str, serves: Serves) -> Ours {
+    Ours { name: name.to_owned(), program: "/opt/haft".to_owned(), serves, home: None }
+}
+
+fn entries(text: &str, form: &Form) -> Result<Config, Unreadable> {
+    match form {
+        Form::Json(path) => read_json(text.as_bytes(), path),
+        Form::Toml => read_toml(text.as_bytes()),
+    }
 }
 
 fn check_draft(draft: &Draft) -> Kept {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use host::secrets::place;
 use import::config::{read_json, read_toml};
-use import::edit::{Form, served};
+use import::edit::{Form, Serves, serves};
 use import::openapi::{self, Wanted};
 use import::{Around, Config, Draft, Files, Found, Recognised, of_entry, plain_name, recognise};
 use install::acquire::Reach;
@@ -111,9 +111,12 @@ impl Making<'_> {
                 return;
             }
         };
-        if let Some(id) = served(entry) {
+        if let Some(ours) = serves(entry) {
             let mut left = told(name, source, State::Left("it is served by haft already"));
-            left.id = Some(id.to_owned());
+            left.id = match ours {
+                Serves::Package(id) => Some(id),
+                Serves::Installed { .. } => None,
+            };
             report.entries.push(left);
             return;
         }

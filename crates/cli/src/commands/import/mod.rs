@@ -1,6 +1,5 @@
 //! `haft import`: servers of clients' settings, and documents, made into packages and installed.
 
-mod clients;
 mod machine;
 mod made;
 mod originals;
@@ -13,6 +12,7 @@ use clap::Args;
 use import::openapi::Wanted;
 
 use crate::ask::Ask;
+use crate::clients;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;

@@ -1,13 +1,10 @@
 //! What was typed: files of clients, or a file by its path.
 
-use std::fs::File;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 
-use import::config::MAX_FILE;
 use import::edit::Form;
 
-use super::clients::{Client, User, names};
+use crate::clients::{self, Client, User, names};
 use crate::exit::{Exit, Failure};
 use crate::printer::line;
 
@@ -27,7 +24,7 @@ pub(super) struct Source {
 impl Source {
     /// What it holds; a file that grew meanwhile is cut, and refused by whoever reads it.
     pub(super) fn read(&self) -> Result<Vec<u8>, Failure> {
-        read(&self.path)
+        clients::read(&self.path)
     }
 
     /// The project whose file it is, where nobody typed its path: who cloned a project said nothing of what is in it, so it
@@ -48,11 +45,8 @@ pub(super) fn find(what: &str) -> Result<Vec<Source>, Failure> {
     if clients.is_empty() || what.contains('/') {
         return of_path(what).map(|source| vec![source]);
     }
-    let unknown = || Failure::new(Exit::Unavailable, "it is not known where your own folder is");
-    let user = User::of_process().ok_or_else(unknown)?;
-    let project = std::env::current_dir().map_err(|error| {
-        Failure::new(Exit::Unavailable, "failed to find the current folder").cause(error)
-    })?;
+    let user = User::of_process()?;
+    let project = clients::project()?;
     let mut sources: Vec<Source> = Vec::new();
     let mut looked = Vec::new();
     for client in clients {
@@ -100,13 +94,4 @@ fn of_path(text: &str) -> Result<Source, Failure> {
         folder => folder,
     };
     Ok(Source { path, client: None, form: None, project })
-}
-
-/// Reads a file, but no more than is ever taken and one byte.
-pub(super) fn read(path: &Path) -> Result<Vec<u8>, Failure> {
-    let failed = |error: std::io::Error| Failure::unread(path.display(), error);
-    let file = File::open(path).map_err(failed)?;
-    let mut bytes = Vec::new();
-    file.take(MAX_FILE as u64 + 1).read_to_end(&mut bytes).map_err(failed)?;
-    Ok(bytes)
 }

@@ -1,22 +1,18 @@
 //! The file of a client, in which entries are replaced by ours and put back.
 
-use std::io::Write;
-
-use import::config::{read_json, read_toml};
-use import::edit::{Form, Ours, replaced, restored, served, taken};
-use import::{Config, Found, Unreadable};
+use import::Found;
+use import::edit::{Ours, Serves, replaced, restored, serves, taken};
 use serde_json::json;
-use similar::TextDiff;
 
 use super::ImportArgs;
 use super::originals::Originals;
-use super::source::{Source, read};
+use super::source::Source;
 use super::told::{Report, State};
 use crate::ask::Ask;
+use crate::clients::{self, Settings, program};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::output::Beside;
-use crate::printer::{Printer, escaped, line};
+use crate::printer::{Printer, line};
 
 /// Lets clients start us instead of what was imported.
 pub(super) fn replace(
@@ -38,13 +34,14 @@ pub(super) fn replace(
         if ours.is_empty() {
             continue;
         }
-        let before = text(source)?;
-        let after = replaced(&before, form, &ours).map_err(|why| broken(source, &why))?;
-        check(&after, form, source, &ours)?;
+        let settings = Settings::read(&source.path, form)?;
+        let broken = |why| settings.broken(&why);
+        let after = replaced(settings.text(), form, &ours).map_err(broken)?;
+        settings.check(&after, &ours)?;
         let names: Vec<_> = ours.iter().map(|one| one.name.clone()).collect();
-        let was = taken(&before, form, &names).map_err(|why| broken(source, &why))?;
+        let was = taken(settings.text(), form, &names).map_err(broken)?;
         Originals::of(&source.path, home, ask)?.keep(form, was)?;
-        write(source, &before, &after)?;
+        settings.write(&after)?;
         for entry in report.entries.iter_mut().filter(|entry| entry.source == index) {
             if ours.iter().any(|one| one.name == entry.name) {
                 entry.state = State::Replaced;
@@ -73,9 +70,9 @@ pub(super) fn show(
         if all.is_empty() {
             continue;
         }
-        let before = text(source)?;
-        let after = replaced(&before, form, &all).map_err(|why| broken(source, &why))?;
-        printer.result(&difference(source, form, &before, &after))?;
+        let settings = Settings::read(&source.path, form)?;
+        let after = replaced(settings.text(), form, &all).map_err(|why| settings.broken(&why))?;
+        printer.result(&settings.difference(&after))?;
     }
     Ok(())
 }
@@ -91,21 +88,24 @@ pub(super) fn undo(
     let mut told = Vec::new();
     for source in sources {
         let Some(form) = &source.form else { continue };
-        let before = text(source)?;
-        let config = entries(before.as_bytes(), form).map_err(|why| broken(source, &why))?;
-        let is_ours = |found: &&Found| found.entry.as_ref().is_ok_and(|one| served(one).is_some());
+        let settings = Settings::read(&source.path, form)?;
+        let config = settings.entries()?;
+        let is_ours = |found: &&Found| {
+            let serves = found.entry.as_ref().ok().and_then(serves);
+            matches!(serves, Some(Serves::Package(_)))
+        };
         let names: Vec<_> =
             config.entries.iter().filter(is_ours).map(|found| found.name.clone()).collect();
         if names.is_empty() {
             continue;
         }
         let mut originals = Originals::of(&source.path, home, ask)?;
-        let mut after = before.clone();
+        let mut after = settings.text().to_owned();
         for name in names {
             let state = match originals.get(form, &name) {
                 Some(was) => {
                     after =
-                        restored(&after, was, form, &name).map_err(|why| broken(source, &why))?;
+                        restored(&after, was, form, &name).map_err(|why| settings.broken(&why))?;
                     originals.forget(form, &name);
                     "restored"
                 }
@@ -113,16 +113,16 @@ pub(super) fn undo(
             };
             told.push((name, source.shown(), state));
         }
-        if after == before {
+        if after == settings.text() {
             continue;
         }
         if args.dry_run {
             if !json_wanted {
-                printer.result(&difference(source, form, &before, &after))?;
+                printer.result(&settings.difference(&after))?;
             }
             continue;
         }
-        write(source, &before, &after)?;
+        settings.write(&after)?;
         originals.save()?;
         printer.note(&format!("Wrote {}", line(&source.shown())));
     }
@@ -155,93 +155,5 @@ fn tell(
 }
 
 fn ours(name: &str, program: &str, id: &str, home: &Home) -> Ours {
-    // A client that starts it knows nothing of the owner's variables.
-    let home = (!home.is_usual()).then(|| {
-        let path = home.path();
-        path.canonicalize().unwrap_or_else(|_| path.to_owned()).to_string_lossy().into_owned()
-    });
-    Ours { name: name.to_owned(), program: program.to_owned(), id: id.to_owned(), home }
-}
-
-/// The path of this program.
-fn program() -> Result<String, Failure> {
-    let unknown = || Failure::new(Exit::Unavailable, "it is not known where this program is");
-    let path = std::env::current_exe().map_err(|error| unknown().cause(error))?;
-    path.into_os_string().into_string().map_err(|_| unknown())
-}
-
-fn text(source: &Source) -> Result<String, Failure> {
-    let no_text = |_| Failure::invalid(format!("`{}` is no text", source.shown()));
-    String::from_utf8(read(&source.path)?).map_err(no_text)
-}
-
-fn entries(bytes: &[u8], form: &Form) -> Result<Config, Unreadable> {
-    match form {
-        Form::Json(path) => read_json(bytes, path),
-        Form::Toml => read_toml(bytes),
-    }
-}
-
-fn broken(source: &Source, why: &Unreadable) -> Failure {
-    Failure::invalid(format!("`{}` cannot be read", source.shown())).cause(why)
-}
-
-/// Refuses to write what would not be read as it is meant.
-fn check(after: &str, form: &Form, source: &Source, ours: &[Ours]) -> Result<(), Failure> {
-    let config = entries(after.as_bytes(), form).map_err(|why| broken(source, &why))?;
-    let is_there = |one: &Ours| {
-        let found = config.entries.iter().find(|entry| entry.name == one.name);
-        found.and_then(|entry| served(entry.entry.as_ref().ok()?)) == Some(&one.id)
-    };
-    if ours.iter().all(is_there) {
-        return Ok(());
-    }
-    Err(changed(source))
-}
-
-/// Writes a file in the place of another, with its mode, unless somebody else has changed it since it was read.
-fn write(source: &Source, before: &str, after: &str) -> Result<(), Failure> {
-    let path = &source.path;
-    let mut beside = Beside::like(path)?;
-    let failed = |error| {
-        Failure::new(Exit::Unavailable, format!("failed to write `{}`", path.display()))
-            .cause(error)
-    };
-    let mut file = beside.file();
-    file.write_all(after.as_bytes()).and_then(|()| file.flush()).map_err(failed)?;
-    drop(file);
-    if text(source)? != before {
-        return Err(changed(source));
-    }
-    beside.replace()
-}
-
-fn changed(source: &Source) -> Failure {
-    let message = format!("`{}` was changed meanwhile, and is left as it is", source.shown());
-    Failure::new(Exit::Conflict, message)
-}
-
-/// What would change, line by line, without the secrets of any server.
-fn difference(source: &Source, form: &Form, before: &str, after: &str) -> String {
-    let mut hidden = [before.to_owned(), after.to_owned()];
-    let secrets: Vec<String> = [before, after]
-        .iter()
-        .filter_map(|text| entries(text.as_bytes(), form).ok())
-        .flat_map(|config| config.entries)
-        .filter_map(|found| found.entry.ok())
-        .flat_map(|entry| import::secret::values(&entry))
-        .collect();
-    for text in &mut hidden {
-        for secret in &secrets {
-            // As a file writes it, which may be with escapes.
-            let written = serde_json::Value::from(secret.as_str()).to_string();
-            let written = written.trim_matches('"');
-            *text = text.replace(written, "…").replace(secret.as_str(), "…");
-        }
-    }
-    let [before, after] = &hidden;
-    let difference = TextDiff::from_lines(before, after);
-    let path = source.shown();
-    let whole = difference.unified_diff().context_radius(2).header(&path, &path).to_string();
-    whole.lines().map(|line| escaped(line) + "\n").collect()
+    clients::ours(name, program, Serves::Package(id.to_owned()), home)
 }

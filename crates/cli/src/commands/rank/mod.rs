@@ -114,6 +114,13 @@ pub(crate) fn run(
     Ok(Exit::Done)
 }
 
+/// The ids of what is installed, the best first.
+pub(crate) fn order(home: &Home, measured: &measured::All) -> Result<Vec<String>, Failure> {
+    let rules = owner::policy(home)?.rank;
+    let found = candidates::installed(&[], measured, home, Printer::silent())?;
+    Ok(ranked(found, &rules).into_iter().map(|one| one.candidate.id).collect())
+}
+
 /// The best first; those that do not meet a condition after all that do.
 fn ranked(found: Vec<Candidate>, rules: &RankRules) -> Vec<Ranked> {
     let rank = |candidate: Candidate| {

@@ -52,6 +52,7 @@ impl Tested {
             total: self.report.total() as u64,
             passed: self.report.passed() as u64,
             flaky: flaky as u64,
+            latency: self.report.latency(),
             at: host::records::now(),
         }
     }

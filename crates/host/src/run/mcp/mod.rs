@@ -47,7 +47,7 @@ use super::turns::Turns;
 use super::worker::{MOST_OF_ONE, Warmth};
 use crate::blocked::Blocked;
 use crate::call::{Output, Peer, Progress, Resumed};
-use crate::error::CallError;
+use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
@@ -55,6 +55,11 @@ use crate::surface::Surface;
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
+
+/// How often a server may fall before it had served anybody until the next one waits, and for how long.
+const PATIENT_FALLS: u32 = 3;
+const FIRST_PAUSE: Duration = Duration::from_millis(250);
+const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
@@ -72,7 +77,43 @@ pub(crate) struct Servers {
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
-type Slot = Arc<tokio::sync::Mutex<Option<Arc<Server>>>>;
+type Slot = Arc<tokio::sync::Mutex<Seat>>;
+
+/// A server, and how often one fell here before it had served anybody.
+#[derive(Debug, Default)]
+struct Seat {
+    server: Option<Arc<Server>>,
+    falls: u32,
+    /// When the last one was started.
+    at: Option<Instant>,
+}
+
+impl Seat {
+    /// Refuses to start one more so soon after the last ones fell.
+    fn check_pause(&self) -> Result<(), CallError> {
+        let Some(left) = self.at.map(|at| self.pause().saturating_sub(at.elapsed())) else {
+            return Ok(());
+        };
+        if left.is_zero() {
+            return Ok(());
+        }
+        let message = format!(
+            "the server fell {} times before it had served anybody; it is started again in {:.1} s",
+            self.falls,
+            left.as_secs_f64()
+        );
+        let error = CallError::new(Kind::Unavailable, message);
+        let after = u32::try_from(left.as_secs() + 1).unwrap_or(u32::MAX);
+        Err(CallError { passes_after: Some(after), ..error })
+    }
+
+    fn pause(&self) -> Duration {
+        match self.falls.checked_sub(PATIENT_FALLS) {
+            None => Duration::ZERO,
+            Some(more) => (FIRST_PAUSE * 2_u32.saturating_pow(more.min(16))).min(LONGEST_PAUSE),
+        }
+    }
+}
 
 /// How a call is made.
 #[derive(Clone)]
@@ -295,14 +336,19 @@ impl Servers {
         let Ok(mut place) = timeout_at(until.into(), slot.lock()).await else {
             return Err(too_late("the server had not started"));
         };
-        if let Some(server) = &*place
+        if let Some(server) = &place.server
             && server.is_well()
         {
             return Ok(Arc::clone(server));
         }
-        *place = None;
-        let server = Arc::new(start.await?);
-        *place = Some(Arc::clone(&server));
+        if let Some(gone) = place.server.take() {
+            place.falls = if gone.has_served() { 0 } else { place.falls + 1 };
+        }
+        place.check_pause()?;
+        place.at = Some(Instant::now());
+        let started = start.await.inspect_err(|_| place.falls += 1)?;
+        let server = Arc::new(started);
+        place.server = Some(Arc::clone(&server));
         drop(place);
         self.tidying.begin("mcp-idle", self, Self::tidy);
         self.make_room();
@@ -376,8 +422,10 @@ pub fn assumed(tool: &str) -> Action {
 /// How long nobody has needed what is in a slot; `None` while somebody does.
 fn idle(slot: &Slot) -> Option<Duration> {
     let place = slot.try_lock().ok()?;
-    match &*place {
+    match &place.server {
         Some(server) if server.is_well() => server.idle(),
+        // Whoever waits for the end of a pause would begin anew.
+        _ if !place.pause().is_zero() => place.at.map(|at| at.elapsed()),
         // One that is gone, or never came.
         _ => Some(Duration::MAX),
     }

@@ -45,6 +45,9 @@ const CURRENT: Duration = Duration::from_mins(1);
 /// How long a process may keep silent about its era.
 const PATIENCE: Duration = Duration::from_secs(5);
 
+/// What is asked before a server serves anybody.
+const LIST: &str = "tools/list";
+
 /// How often it is looked whether somebody is still asked.
 const LOOK_AGAIN: Duration = Duration::from_millis(50);
 
@@ -56,6 +59,8 @@ pub(super) struct Server {
     slots: Semaphore,
     waiting: AtomicUsize,
     is_retired: AtomicBool,
+    /// Whether it has answered anything that it was asked.
+    has_served: AtomicBool,
     used_at: Mutex<Instant>,
     /// What it offered when it was last asked.
     offered: tokio::sync::Mutex<Option<Offered>>,
@@ -108,6 +113,7 @@ impl Server {
             slots: Semaphore::new(AT_A_TIME),
             waiting: AtomicUsize::new(0),
             is_retired: AtomicBool::new(false),
+            has_served: AtomicBool::new(false),
             used_at: Mutex::new(Instant::now()),
             offered: tokio::sync::Mutex::default(),
         }
@@ -164,6 +170,11 @@ impl Server {
     /// Whether it may be asked once more.
     pub(super) fn is_well(&self) -> bool {
         !self.is_retired.load(Ordering::Acquire) && !self.session.is_closed()
+    }
+
+    /// Whether it has answered anything that it was asked.
+    pub(super) fn has_served(&self) -> bool {
+        self.has_served.load(Ordering::Acquire)
     }
 
     /// How long nobody has asked it anything; `None` while somebody waits.
@@ -301,7 +312,7 @@ impl Server {
             }
             Err(AskError::Odd("it lists too many tools".to_owned()))
         };
-        self.within(all, Ok, "tools/list", None, until).await
+        self.within(all, Ok, LIST, None, until).await
     }
 
     /// Waits for a turn, then for an answer, and reads it.
@@ -326,7 +337,12 @@ impl Server {
             None => error,
         };
         match answered {
-            Ok(Ok(answer)) => read(answer).map_err(with_words),
+            Ok(Ok(answer)) => {
+                if tool != LIST {
+                    self.has_served.store(true, Ordering::Release);
+                }
+                read(answer).map_err(with_words)
+            }
             Ok(Err(error)) => {
                 if !matches!(error, AskError::Refused { .. }) {
                     self.is_retired.store(true, Ordering::Release);

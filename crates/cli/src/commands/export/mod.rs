@@ -1,4 +1,8 @@
-//! `haft export`: tool definitions for other systems.
+//! `haft export`: tool definitions for other systems, of what is installed or of files.
+
+mod budget;
+mod installed;
+mod offered;
 
 use std::path::PathBuf;
 
@@ -8,14 +12,18 @@ use manifest::export::{Export, Format, Options, export};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
+use crate::home::Home;
 use crate::load::Loading;
 use crate::output;
 use crate::printer::{Printer, escaped};
 
 #[derive(Args, Debug)]
+#[command(
+    after_help = "Examples:\n  haft export --format mcp\n  haft export --format mcpkg --context --budget 4000\n  haft export --format agentcli --output tools\n  haft export examples/mcpkg/echo --format openai"
+)]
 pub(crate) struct ExportArgs {
-    /// Manifests, or folders that hold some
-    #[arg(required = true, value_name = "FILE")]
+    /// Manifests, or folders that hold some [default: what is installed and can be called]
+    #[arg(value_name = "FILE")]
     files: Vec<PathBuf>,
     /// What to write: openai, openai-responses, anthropic, mcp, agentcli or mcpkg
     #[arg(long, value_name = "FORMAT", value_parser = format)]
@@ -24,25 +32,40 @@ pub(crate) struct ExportArgs {
     #[arg(long, short, value_name = "DIR")]
     output: Option<PathBuf>,
     /// Read the files as this dialect instead of recognising it
-    #[arg(long, value_name = "DIALECT", value_parser = super::dialect)]
+    #[arg(long, value_name = "DIALECT", requires = "files", value_parser = super::dialect)]
     dialect: Option<Dialect>,
     /// The id of a tools.json, which has none of its own [default: its folder's name]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", requires = "files")]
     id: Option<String>,
+    /// Of what is installed, for mcpkg: tell the examples of each, and how its tests went the last time
+    #[arg(long, conflicts_with = "files")]
+    context: bool,
+    /// Of what is installed: only the best ranked whose definitions together take about so many tokens
+    #[arg(long, value_name = "TOKENS", conflicts_with = "files", value_parser = clap::value_parser!(u64).range(1..))]
+    budget: Option<u64>,
 }
 
-pub(crate) fn run(args: &ExportArgs, json_wanted: bool, printer: Printer) -> Outcome {
-    let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
-    let mut packages = Vec::new();
-    for file in &args.files {
-        packages.extend(loading.packages(file, printer)?);
+pub(crate) fn run(
+    args: &ExportArgs,
+    home: impl FnOnce() -> Result<Home, Failure>,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    if args.context && args.format != Format::Mcpkg {
+        let message =
+            format!("--context goes with mcpkg, and {} has no place for it", args.format.name());
+        return Err(Failure::invalid(message));
     }
-    let exported = export(&packages, args.format, &Options::default());
+    let (exported, spent) = if args.files.is_empty() {
+        installed::exported(args, &home()?, printer)?
+    } else {
+        (of_files(args, printer)?, None)
+    };
     for note in &exported.notes {
         printer.warn(&escaped(note));
     }
-    if !exported.files.is_empty() {
-        printer.warn("the programs run `haft call`, which this version does not have yet");
+    if let Some(spent) = &spent {
+        printer.note(&spent.words(exported.names.len()));
     }
     if let Some(folder) = &args.output {
         write(folder, &exported, args.format, printer)?;
@@ -50,11 +73,28 @@ pub(crate) fn run(args: &ExportArgs, json_wanted: bool, printer: Printer) -> Out
         printer.note("the programs it starts are written with --output DIR");
     }
     if json_wanted {
-        printer.json(&json!({"document": exported.document, "names": exported.names, "notes": exported.notes}))?;
+        let mut told = json!({"document": exported.document, "names": exported.names, "notes": exported.notes});
+        if let Some(spent) = &spent {
+            told["budget"] = spent.to_value();
+        }
+        printer.json(&told)?;
     } else if args.output.is_none() {
         printer.json(&exported.document)?;
     }
     Ok(Exit::Done)
+}
+
+fn of_files(args: &ExportArgs, printer: Printer) -> Result<Export, Failure> {
+    let loading = Loading { dialect: args.dialect, id: args.id.as_deref() };
+    let mut packages = Vec::new();
+    for file in &args.files {
+        packages.extend(loading.packages(file, printer)?);
+    }
+    let exported = export(&packages, args.format, &Options::default());
+    if !exported.files.is_empty() {
+        printer.note("the programs run `haft call`, which finds a package once it is installed");
+    }
+    Ok(exported)
 }
 
 fn write(

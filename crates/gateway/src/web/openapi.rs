@@ -1,0 +1,235 @@
+//! `/openapi.json`: what can be asked for without MCP.
+
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+
+use super::plain::json_of;
+
+/// The document.
+pub(super) async fn document() -> Response {
+    json_of(StatusCode::OK, &described())
+}
+
+fn described() -> Value {
+    json!({
+        "openapi": "3.1.0",
+        "info": {
+            "title": "Haft gateway",
+            "version": env!("CARGO_PKG_VERSION"),
+            "description": "The tools that are installed, for whoever speaks no MCP. `/mcp` is for those who do.",
+            "license": { "name": "Apache-2.0", "identifier": "Apache-2.0" },
+        },
+        "security": [{ "token": [] }],
+        "paths": paths(),
+        "components": {
+            "securitySchemes": { "token": {
+                "type": "http",
+                "scheme": "bearer",
+                "description": "`haft token new NAME` makes one. Its role says what it may do: agent, installer or owner.",
+            } },
+            "schemas": schemas(),
+            "responses": responses(),
+        },
+    })
+}
+
+fn paths() -> Value {
+    let result = answer("What came of the call", &json!({
+        "type": "object", "properties": { "result": {} }, "required": ["result"],
+    }));
+    let capabilities = answer("Capabilities", &json!({
+        "type": "object",
+        "properties": { "capabilities": { "type": "array", "items": { "$ref": "#/components/schemas/Capability" } } },
+        "required": ["capabilities"],
+    }));
+    let anything = || answer("What was done", &json!({ "type": "object" }));
+    let id = json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
+    json!({
+        "/v1/tools.json": { "get": operation("listTools", "The definitions of all tools, as a model takes them", json!({
+            "parameters": [{ "name": "format", "in": "query", "schema": {
+                "enum": ["openai", "openai-responses", "anthropic", "mcp", "agentcli", "mcpkg"], "default": "openai",
+            } }],
+            "responses": with_refusals(answer("Definitions", &json!({ "type": ["array", "object"] })), &["400"]),
+        })) },
+        "/v1/tools/{name}/call": { "post": operation("callTool", "Calls a tool; the body is what it takes", json!({
+            "parameters": [{ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }],
+            "requestBody": body(&json!({ "type": "object" })),
+            "responses": with_refusals(result.clone(), &["400", "403", "404", "409", "502", "503", "504"]),
+        })) },
+        "/capability/list": { "get": operation("listCapabilities", "Everything that is installed", json!({
+            "responses": with_refusals(capabilities.clone(), &[]),
+        })) },
+        "/capability/get/{id}": { "get": operation("getCapability", "One of them", json!({
+            "parameters": [id],
+            "responses": with_refusals(answer("The capability", &json!({ "$ref": "#/components/schemas/Capability" })), &["404"]),
+        })) },
+        "/capability/search": { "post": operation("searchCapabilities", "Those that words describe, the best first", json!({
+            "requestBody": body(&json!({
+                "type": "object",
+                "properties": { "query": { "type": "string" }, "limit": { "type": "integer", "minimum": 1, "maximum": 100, "default": 20 } },
+                "required": ["query"],
+            })),
+            "responses": with_refusals(capabilities, &["400"]),
+        })) },
+        "/capability/resolve": { "post": operation("resolveCapability", "The one that is meant, by its id or by words", json!({
+            "requestBody": body(&json!({
+                "type": "object",
+                "properties": { "id": { "type": "string" }, "query": { "type": "string" } },
+            })),
+            "responses": with_refusals(answer("The capability", &json!({
+                "type": "object",
+                "properties": { "capability": { "$ref": "#/components/schemas/Capability" } },
+                "required": ["capability"],
+            })), &["400", "404"]),
+        })) },
+        "/capability/run": { "post": operation("runCapability", "Calls a capability", json!({
+            "requestBody": body(&json!({
+                "type": "object",
+                "properties": { "id": { "type": "string" }, "action": { "type": "string" }, "input": {} },
+                "required": ["id"],
+            })),
+            "responses": with_refusals(result, &["400", "403", "404", "409", "502", "503", "504"]),
+        })) },
+        "/capability/install": { "post": operation("installCapability", "Installs a package of a registry; takes the role `installer`", json!({
+            "requestBody": body(&json!({
+                "type": "object", "properties": { "id": { "type": "string" } }, "required": ["id"],
+            })),
+            "responses": with_refusals(anything(), &["400", "403", "409"]),
+        })) },
+        "/capability/remove/{id}": { "delete": operation("removeCapability", "Removes a package; takes the role `installer`", json!({
+            "parameters": [id],
+            "responses": with_refusals(anything(), &["403", "404", "409"]),
+        })) },
+        "/capability/factory_reset": { "post": operation("resetCapabilities", "Takes away everything that was installed; takes the role `owner`", json!({
+            "responses": with_refusals(anything(), &["403", "409"]),
+        })) },
+        "/metrics": { "get": operation("countCalls", "What was counted, for Prometheus", json!({
+            "responses": with_refusals(json!({ "description": "OpenMetrics", "content": { "application/openmetrics-text": {} } }), &[]),
+        })) },
+        "/healthz": { "get": open("isAlive", "Whether it runs") },
+        "/readyz": { "get": open("isReady", "Whether it takes requests") },
+        "/version": { "get": open("version", "Which version it is") },
+    })
+}
+
+fn schemas() -> Value {
+    json!({
+        "Capability": {
+            "type": "object",
+            "properties": {
+                "id": { "type": "string" },
+                "version": { "type": ["string", "null"] },
+                "enabled": { "type": "boolean" },
+                "type": { "type": "string" },
+                "description": { "type": ["string", "null"] },
+                "trust_level": { "enum": ["local", "verified", "community", "untrusted"] },
+                "requires_oauth": { "type": "boolean" },
+                "actions": { "type": "array", "items": { "type": "string" } },
+                "unavailable": { "type": "string", "description": "Why it cannot be called" },
+            },
+            "required": ["id", "enabled"],
+        },
+        "Error": {
+            "type": "object",
+            "properties": { "error": {
+                "type": "object",
+                "properties": {
+                    "code": { "type": "string" },
+                    "message": { "type": "string" },
+                    "who": { "type": "string", "description": "Who can change that" },
+                    "grant": { "type": "string", "description": "How they do" },
+                    "retry": { "type": "string", "description": "Whether to try again" },
+                    "details": { "type": "object" },
+                },
+                "required": ["code", "message"],
+            } },
+            "required": ["error"],
+        },
+    })
+}
+
+/// What is said of each status that is a refusal.
+const REFUSALS: [(&str, &str); 9] = [
+    ("400", "The request is not what it should be"),
+    ("401", "No token that counts was shown"),
+    ("403", "It may not be done, or not without the owner's word"),
+    ("404", "There is no such thing"),
+    ("409", "It cannot be done as things are"),
+    ("413", "The body is too large"),
+    ("502", "The tool failed"),
+    ("503", "The tool cannot be run now"),
+    ("504", "The tool took too long"),
+];
+
+fn responses() -> Value {
+    let error = json!({ "application/json": { "schema": { "$ref": "#/components/schemas/Error" } } });
+    let one = |(status, words): &(&str, &str)| {
+        (format!("Refused{status}"), json!({ "description": words, "content": error }))
+    };
+    Value::Object(REFUSALS.iter().map(one).collect())
+}
+
+fn operation(id: &str, summary: &str, more: Value) -> Value {
+    let mut told = json!({ "operationId": id, "summary": summary });
+    if let (Value::Object(told), Value::Object(more)) = (&mut told, more) {
+        told.extend(more);
+    }
+    told
+}
+
+/// What anybody may ask.
+fn open(id: &str, summary: &str) -> Value {
+    let text = json!({ "200": { "description": summary, "content": { "text/plain": {} } } });
+    operation(id, summary, json!({ "security": [], "responses": text }))
+}
+
+fn answer(description: &str, schema: &Value) -> Value {
+    json!({ "description": description, "content": { "application/json": { "schema": schema } } })
+}
+
+fn body(schema: &Value) -> Value {
+    json!({ "required": true, "content": { "application/json": { "schema": schema } } })
+}
+
+fn with_refusals(well: Value, refusals: &[&str]) -> Value {
+    let mut all = serde_json::Map::from_iter([("200".to_owned(), well)]);
+    for status in refusals.iter().chain(&["401", "413"]) {
+        let reference = format!("#/components/responses/Refused{status}");
+        all.insert((*status).to_owned(), json!({ "$ref": reference }));
+    }
+    Value::Object(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_reference_leads_somewhere_and_every_operation_has_a_name_of_its_own() {
+        let document = described();
+        let text = document.to_string();
+        for reference in text.split("\"$ref\":\"#").skip(1) {
+            let pointer = reference.split('"').next().unwrap();
+            assert!(document.pointer(pointer).is_some(), "{pointer}");
+        }
+        let ids: Vec<_> = text.split("\"operationId\":\"").skip(1).map(|rest| rest.split('"').next().unwrap()).collect();
+        let unique: std::collections::HashSet<_> = ids.iter().collect();
+        assert_eq!((ids.len(), unique.len()), (14, 14));
+    }
+
+    #[test]
+    fn every_route_without_mcp_is_described() {
+        let source = include_str!("mod.rs");
+        let document = described();
+        let routes = source.split(".route(\"").skip(1).map(|rest| rest.split('"').next().unwrap());
+        let is_described = |route: &&str| !route.starts_with("/mcp") && *route != "/openapi.json";
+        let mut count = 0;
+        for route in routes.filter(is_described).filter(|route| !route.starts_with("/console") && *route != "/") {
+            let path = route.replace("{*", "{");
+            assert!(document["paths"].get(&path).is_some(), "{route}");
+            count += 1;
+        }
+        assert!(count >= 13, "{count}");
+    }
+}
