@@ -30,24 +30,31 @@
     }
   };
 
-  // Copying.
-  for (const button of document.querySelectorAll("button.copy")) {
-    const code = button.parentElement.querySelector("code");
-    button.hidden = false;
-    button.addEventListener("click", async () => {
-      try {
-        await navigator.clipboard.writeText(code.textContent);
-        button.textContent = "Copied";
-        tell("Copied");
-      } catch {
-        getSelection().selectAllChildren(code);
-        tell("The text is marked; copy it with your keyboard");
-      }
-      setTimeout(() => {
-        button.textContent = "Copy";
-      }, 2000);
-    });
-  }
+  // Copying: every command and address has a button beside it.
+  const offerCopies = (root) => {
+    for (const code of root.querySelectorAll("code[data-copy]")) {
+      if (code.nextElementSibling?.matches("button.copy")) continue;
+      const button = document.createElement("button");
+      button.type = "button";
+      button.className = "button small copy";
+      button.textContent = "Copy";
+      button.setAttribute("aria-label", `Copy ${code.textContent}`);
+      button.addEventListener("click", async () => {
+        try {
+          await navigator.clipboard.writeText(code.textContent);
+          button.textContent = "Copied";
+          tell("Copied");
+        } catch {
+          getSelection().selectAllChildren(code);
+          tell("The text is marked; copy it with your keyboard");
+        }
+        setTimeout(() => {
+          button.textContent = "Copy";
+        }, 2000);
+      });
+      code.after(button);
+    }
+  };
 
   // A form is sent once.
   document.addEventListener("submit", (event) => {
@@ -115,6 +122,7 @@
       part.replaceChildren(...fresh.childNodes);
       for (const id of open) document.getElementById(id)?.setAttribute("open", "");
       localise(part);
+      offerCopies(part);
       if (focused) {
         const again = focused.id ? document.getElementById(focused.id) : null;
         (again ?? document.getElementById("main")).focus({ preventScroll: true });
@@ -138,6 +146,7 @@
   if (here) here.closest("nav").scrollLeft = here.offsetLeft - 60;
 
   localise(document);
+  offerCopies(document);
   countDown();
   setInterval(countDown, 1000);
 })();

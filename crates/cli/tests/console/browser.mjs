@@ -243,6 +243,8 @@ const steps = {
   },
   async "a tool is switched off and on"(page) {
     await go(page, "/tools/mcpkg%3Ademo.echo");
+    await page.click("main .copy");
+    await page.waitForFunction(() => document.querySelector("main .copy").textContent !== "Copy" || document.getElementById("told").textContent.includes("marked"));
     await press(page, "button[value=disable]");
     assert.match(await text(page), /nobody can call it/);
     assert.match(JSON.stringify(await ask("tools/call", { name: "demo_echo", arguments: { message: "x" } })), /error|isError/);

@@ -141,7 +141,10 @@ fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
             if section.groups.last().is_some_and(|group| group.about == about) {
                 about.clear();
             }
-            about = format!("{about} {}", comment.trim()).trim().to_owned();
+            if !about.is_empty() {
+                about.push(' ');
+            }
+            about.push_str(comment.trim());
         } else if line.is_empty() {
             about.clear();
         }

@@ -100,6 +100,8 @@ struct ToolPage {
     tone: Tone,
     is_on: bool,
     is_revoked: bool,
+    /// Whether that was confirmed.
+    is_over: bool,
     trust: &'static str,
     trouble: Option<String>,
     about: String,
@@ -158,6 +160,7 @@ pub(super) async fn show(
         tone,
         is_on: package.standing == Standing::Enabled,
         is_revoked: matches!(package.standing, Standing::Revoked | Standing::Unconfirmed),
+        is_over: package.standing == Standing::Revoked,
         trust: package.trust.name(),
         trouble: package.tool.as_ref().err().cloned(),
         about: model.and_then(Package::blurb).unwrap_or_default().to_owned(),
