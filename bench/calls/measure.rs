@@ -181,6 +181,8 @@ fn call_of(tool: &Tool) -> Call {
         folder: "/".into(),
         progress: None,
         implementation: None,
+        peer: None,
+        resumed: None,
         called_off: host::CancellationToken::new(),
     }
 }

@@ -170,6 +170,8 @@ fn call_of(tool: &Tool, input: &Value) -> Call {
         folder: "/".into(),
         progress: None,
         implementation: None,
+        peer: None,
+        resumed: None,
         called_off: host::CancellationToken::new(),
     }
 }

@@ -89,7 +89,7 @@ fn every_call_is_answered_once_while_a_server_is_killed_again_and_again() {
                         for (id, answer) in answers {
                             made.fetch_add(1, Ordering::AcqRel);
                             let result = &answer["result"];
-                            if result["content"][0]["text"] == id.to_string() {
+                            if result["content"][0]["text"].as_str() == Some(&id.to_string()) {
                                 well.fetch_add(1, Ordering::AcqRel);
                             } else {
                                 assert_eq!(result["isError"], true, "{answer}");

@@ -4,6 +4,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use serde_json::json;
+
 use crate::common::repository;
 use crate::gate::{Gate, OPEN, conformance, home};
 
@@ -30,8 +32,11 @@ fn passes(revision: &str, least: usize) {
     let Some((suite, node)) = suite() else { return };
     let desk = home(&[("conformance", &conformance())], OPEN);
     let gate = Gate::open(&desk, &["--without-token"]);
-    // It is given little time to begin with, so the server runs before it is asked.
-    gate.call("/mcp/raw/mcpb:conformance", "test_simple_text", serde_json::json!({}));
+    // It is given little time to begin with, so the servers run before they are asked: one for each of what clients can be asked.
+    for can in [json!({}), json!({ "elicitation": {} }), json!({ "sampling": {} })] {
+        let call = json!({ "name": "test_simple_text" });
+        gate.ask_as("/mcp/raw/mcpb:conformance", &[], &can, "tools/call", call);
+    }
     let url = format!("http://{}/mcp/raw/mcpb:conformance", gate.address);
     let ran = Command::new(node)
         .arg(suite)
