@@ -4,7 +4,7 @@
 
 use std::borrow::Cow;
 
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
@@ -87,16 +87,21 @@ impl Id {
 struct Envelope<'m> {
     #[serde(borrow)]
     jsonrpc: Option<Cow<'m, str>>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "said")]
     id: Option<&'m RawValue>,
     #[serde(borrow)]
     method: Option<Cow<'m, str>>,
     #[serde(borrow)]
     params: Option<&'m RawValue>,
-    #[serde(borrow)]
+    #[serde(borrow, default, deserialize_with = "said")]
     result: Option<&'m RawValue>,
     #[serde(borrow)]
     error: Option<&'m RawValue>,
+}
+
+/// What stands there, `null` too.
+fn said<'m, D: Deserializer<'m>>(from: D) -> Result<Option<&'m RawValue>, D::Error> {
+    <&RawValue>::deserialize(from).map(Some)
 }
 
 /// Reads a message. What is none has no id that an answer could name, or it has, and then the error says which.

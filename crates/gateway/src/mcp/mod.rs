@@ -1,15 +1,15 @@
 //! The face that speaks MCP, in both of its eras.
 //!
-//! - [`message`], [`error`], [`revision`]: JSON-RPC, and what the protocol adds to it
-//! - [`client`]: a client, and one of its requests while it is worked on
-//! - [`seal`], [`waiting`]: what clients bring back, and calls that wait for it
-//! - [`result`]: results as each era knows them
-//! - [`tools`], [`asking`], [`finding`]: tools; questions to the owner; tools for finding tools
-//! - [`tasks`]: calls that go on after their request was answered
-//! - [`servers`]: prompts and resources of hosted servers
-//! - [`listen`]: who is told of changes
-//! - [`serve`]: a request and its answer, the same for every wire
-//! - [`lines`], [`headers`], [`http`]: the wires
+//! - `message`, `error`, `revision`: JSON-RPC, and what the protocol adds to it
+//! - `client`: a client, and one of its requests while it is worked on
+//! - `seal`, `waiting`: what clients bring back, and calls that wait for it
+//! - `result`: results as each era knows them
+//! - `tools`, `asking`, `finding`: tools; questions to the owner; tools for finding tools
+//! - `tasks`: calls that go on after their request was answered
+//! - `servers`: prompts and resources of hosted servers
+//! - `listen`: who is told of changes
+//! - `serve`: a request and its answer, the same for every wire
+//! - `lines`, `headers`, `http`: the wires
 
 mod asking;
 pub(crate) mod client;
