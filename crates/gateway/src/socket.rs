@@ -274,7 +274,11 @@ async fn welcome(
         }
         Want::Speak { profile, only, folder, session } => {
             match view(gateway, profile, only).await {
-                Ok(view) => Caller { session, name: "stdio".to_owned(), view, folder },
+                // Whoever can use the socket can approve at a terminal as well.
+                Ok(view) => {
+                    let name = "stdio".to_owned();
+                    Caller { session, name, view, folder, asks: true }
+                }
                 Err(words) => return tell(&mut stream, &Told::Refused(words)).await,
             }
         }

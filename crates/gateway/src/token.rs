@@ -54,6 +54,9 @@ pub struct Token {
     /// The profile that it sees, and nothing else.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub profile: Option<String>,
+    /// Whether questions to the owner may be put where it is shown: there is a person, and it is them.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub asks: bool,
     /// When it was made, in milliseconds since 1970.
     pub created: i64,
     /// Until when it counts.
@@ -61,6 +64,21 @@ pub struct Token {
     pub expires: Option<i64>,
     /// The digest of the token, in hex.
     sha256: String,
+}
+
+/// A token that is to be made.
+#[derive(Clone, Debug)]
+pub struct Wanted<'w> {
+    /// What its owner calls it.
+    pub name: &'w str,
+    /// What it may do.
+    pub role: Role,
+    /// The profile that it sees, and nothing else.
+    pub profile: Option<String>,
+    /// Whether questions to the owner may be put where it is shown.
+    pub asks: bool,
+    /// Until when it counts.
+    pub expires: Option<Time>,
 }
 
 /// Why tokens cannot be read or changed.
@@ -150,14 +168,8 @@ impl Tokens {
     }
 
     /// Makes one. What is secret about it is said once, now.
-    pub fn add(
-        &self,
-        name: &str,
-        role: Role,
-        profile: Option<String>,
-        now: Time,
-        expires: Option<Time>,
-    ) -> Result<String, TokenError> {
+    pub fn add(&self, wanted: Wanted<'_>, now: Time) -> Result<String, TokenError> {
+        let Wanted { name, role, profile, asks, expires } = wanted;
         check_name(name)?;
         let mut all = self.all()?;
         if all.iter().any(|token| token.name == name) {
@@ -170,6 +182,7 @@ impl Tokens {
             name: name.to_owned(),
             role,
             profile,
+            asks,
             created: now.unix_millis(),
             expires: expires.map(Time::unix_millis),
             sha256: digest(&secret),
@@ -268,24 +281,26 @@ mod tests {
 
     use super::*;
 
+    fn wanted(name: &str) -> Wanted<'_> {
+        Wanted { name, role: Role::Agent, profile: None, asks: false, expires: None }
+    }
+
     #[test]
     fn a_token_is_found_by_what_is_secret_about_it_until_it_is_taken_away_or_runs_out() {
         let folder = std::env::temp_dir().join(format!("haft-tokens-{}", std::process::id()));
         let tokens = Tokens::at(folder.join("tokens.json"));
         let now = Time::from_unix_millis(1_000_000);
         assert_eq!(tokens.find("haft_x", now), None);
-        let secret = tokens.add("laptop", Role::Agent, Some("coding".into()), now, None).unwrap();
+        let secret =
+            tokens.add(Wanted { profile: Some("coding".into()), ..wanted("laptop") }, now).unwrap();
         let found = tokens.find(&secret, now).unwrap();
         assert_eq!((found.role, found.profile.as_deref()), (Role::Agent, Some("coding")));
         assert_eq!(tokens.find(&secret[..secret.len() - 1], now), None);
-        assert!(matches!(
-            tokens.add("laptop", Role::Owner, None, now, None),
-            Err(TokenError::Taken)
-        ));
-        assert!(matches!(tokens.add("a b", Role::Owner, None, now, None), Err(TokenError::Name)));
+        assert!(matches!(tokens.add(wanted("laptop"), now), Err(TokenError::Taken)));
+        assert!(matches!(tokens.add(wanted("a b"), now), Err(TokenError::Name)));
         assert!(!fs::read_to_string(tokens.file()).unwrap().contains(&secret));
         let soon = now.plus(Duration::from_secs(1));
-        let short = tokens.add("short", Role::Agent, None, now, Some(soon)).unwrap();
+        let short = tokens.add(Wanted { expires: Some(soon), ..wanted("short") }, now).unwrap();
         assert!(tokens.find(&short, now).is_some());
         assert_eq!(tokens.find(&short, soon), None);
         tokens.remove("laptop").unwrap();
@@ -301,7 +316,7 @@ mod tests {
         let folder = std::env::temp_dir().join(format!("haft-tokens-open-{}", std::process::id()));
         let tokens = Tokens::at(folder.join("tokens.json"));
         let now = Time::from_unix_millis(0);
-        let secret = tokens.add("a", Role::Agent, None, now, None).unwrap();
+        let secret = tokens.add(wanted("a"), now).unwrap();
         fs::set_permissions(tokens.file(), fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(tokens.find(&secret, now), None);
         assert!(matches!(tokens.all(), Err(TokenError::File(..))));

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use clap::{Args, Subcommand};
-use gateway::token::{Role, Token, TokenError};
+use gateway::token::{Role, Token, TokenError, Wanted};
 use ledger::Time;
 use serde_json::{Value, json};
 
@@ -35,6 +35,9 @@ enum Verb {
         /// The profile that it sees, and nothing else
         #[arg(long, value_name = "NAME")]
         profile: Option<String>,
+        /// Put questions to you in the client that shows it, where you are the one who answers there
+        #[arg(long)]
+        asks: bool,
         /// How long it counts [default: until it is removed]
         #[arg(long, value_name = "TIME", value_parser = super::duration)]
         expires: Option<Duration>,
@@ -77,7 +80,7 @@ pub(crate) fn run(
                 printer.note("there are no tokens; `haft token new NAME` makes one");
             }
         }
-        Verb::New { name, role, profile, expires } => {
+        Verb::New { name, role, profile, asks, expires } => {
             owner::check_presence(home, ask)?;
             if let Some(profile) = profile
                 && !owner::policy(home)?.profiles.contains_key(profile)
@@ -88,8 +91,14 @@ pub(crate) fn run(
             }
             output::make_private_folder(home.path())?;
             let now = host::records::now();
-            let until = expires.map(|time| now.plus(time));
-            let secret = tokens.add(name, *role, profile.clone(), now, until);
+            let wanted = Wanted {
+                name,
+                role: *role,
+                profile: profile.clone(),
+                asks: *asks,
+                expires: expires.map(|time| now.plus(time)),
+            };
+            let secret = tokens.add(wanted, now);
             let secret = secret.map_err(|error| failure(&error))?;
             if json_wanted {
                 printer.json(&json!({ "name": name, "role": role.name(), "token": secret }))?;
@@ -114,10 +123,11 @@ fn words(token: &Token) -> String {
     let profile = token.profile.as_deref().map(|name| format!(" profile {}", line(name)));
     let until = token.expires.map(|until| format!(" until {}", Time::from_unix_millis(until)));
     format!(
-        "{} {}{} since {}{}",
+        "{} {}{}{} since {}{}",
         line(&token.name),
         token.role.name(),
         profile.unwrap_or_default(),
+        if token.asks { " asks" } else { "" },
         Time::from_unix_millis(token.created),
         until.unwrap_or_default()
     )
@@ -128,6 +138,7 @@ fn to_value(token: &Token) -> Value {
         "name": token.name,
         "role": token.role.name(),
         "profile": token.profile,
+        "asks": token.asks,
         "since": Time::from_unix_millis(token.created).to_string(),
         "expires": token.expires.map(|until| Time::from_unix_millis(until).to_string()),
     })

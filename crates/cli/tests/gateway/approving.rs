@@ -85,12 +85,22 @@ fn the_person_at_a_client_of_the_older_era_is_asked_in_it() {
 #[test]
 fn the_person_at_a_client_of_the_newer_era_is_asked_in_it() {
     let (desk, _scripts) = asked();
-    let gate = Gate::open(&desk, &["--without-token"]);
+    let token = |more: &[&str]| {
+        let made = desk.done(&[&["token", "new"], more].concat());
+        format!("Bearer {}", made.stdout.trim())
+    };
+    let (person, robot) = (token(&["person", "--asks"]), token(&["robot"]));
+    let gate = Gate::open(&desk, &[]);
     let can = json!({ "elicitation": { "form": {} } });
+    // Whoever shows a token that was not made for it cannot answer for the owner.
+    let call = json!({ "name": "wipe_wipe", "arguments": { "what": "a" } });
+    let told = gate.ask_as("/mcp", &[("authorization", &robot)], &can, "tools/call", call).last();
+    assert_eq!(told["result"]["structuredContent"]["error"]["code"], "needs_approval", "{told}");
+    let own = [("authorization", &*person)];
     let ask = |more: Value| {
         let mut params = json!({ "name": "wipe_wipe", "arguments": { "what": "a" } });
         params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
-        gate.ask_as("/mcp", &[], &can, "tools/call", params).last()
+        gate.ask_as("/mcp", &own, &can, "tools/call", params).last()
     };
     let asked = ask(json!({}))["result"].clone();
     assert_eq!(asked["resultType"], "input_required", "{asked}");
@@ -99,7 +109,7 @@ fn the_person_at_a_client_of_the_newer_era_is_asked_in_it() {
     let yes = json!({ "approve": { "action": "accept", "content": { "decision": "allow" } } });
     // The answer is for this call, and for no other.
     let other = json!({ "name": "wipe_wipe", "arguments": { "what": "b" }, "requestState": state, "inputResponses": yes });
-    let refused = gate.ask_as("/mcp", &[], &can, "tools/call", other).last();
+    let refused = gate.ask_as("/mcp", &own, &can, "tools/call", other).last();
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
     let done = ask(json!({ "requestState": state, "inputResponses": yes }));
     assert_eq!(words(&done["result"]), "wiped a 1", "{done}");

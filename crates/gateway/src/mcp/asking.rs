@@ -1,7 +1,8 @@
 //! Questions to the owner that are put in the client of an agent, where that can show one and the policy lets it.
 //!
-//! It is the client's person who answers, not the agent; a client that answers by itself does what its owner could forbid with
-//! `ask_in_client = false`. Everybody else finds the same question in the console and with `haft approve`.
+//! It is the client's person who answers, not the agent. Whoever starts `haft mcp` runs as the owner and could as well type `haft approve`; whoever
+//! comes with a token may be anybody, and is asked only where the token was made for that. `ask_in_client = false` forbids all of it.
+//! Everybody else finds the same question in the console and with `haft approve`.
 
 use host::{CallError, Kind, Peer};
 use ledger::state::approvals::{Answer, TicketId};
@@ -80,6 +81,7 @@ async fn answer_ticket(
 fn may_ask(making: &Making<'_>) -> bool {
     let policy = &making.stock.policy;
     policy.agents.ask_in_client
+        && making.asked.client.asks
         && policy.approval.owner_presence == Presence::Any
         && can_elicit(making)
 }

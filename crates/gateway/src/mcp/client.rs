@@ -56,6 +56,21 @@ impl Line {
     }
 }
 
+/// Who is at the other end.
+#[derive(Clone, Debug)]
+pub struct Caller {
+    /// Which conversation it is.
+    pub session: String,
+    /// Who it is, as the owner knows it.
+    pub name: String,
+    /// What it is shown.
+    pub view: View,
+    /// Where its tools are called from.
+    pub folder: PathBuf,
+    /// Whether questions to the owner may be put in it.
+    pub asks: bool,
+}
+
 /// A client that is spoken with.
 pub(crate) struct Client {
     /// Which conversation it is.
@@ -65,6 +80,8 @@ pub(crate) struct Client {
     pub(crate) view: View,
     /// Where its tools are called from.
     pub(crate) folder: PathBuf,
+    /// Whether questions to the owner may be put in it.
+    pub(crate) asks: bool,
     /// What was agreed on when it greeted, in the older era.
     greeting: Mutex<Option<Greeting>>,
     /// What it was asked and has not answered.
@@ -96,12 +113,14 @@ impl fmt::Debug for Client {
 }
 
 impl Client {
-    pub(crate) fn new(session: String, name: String, view: View, folder: PathBuf) -> Self {
+    pub(crate) fn new(caller: Caller) -> Self {
+        let Caller { session, name, view, folder, asks } = caller;
         Self {
             session,
             name,
             view,
             folder,
+            asks,
             greeting: Mutex::default(),
             questions: Mutex::default(),
             asked: AtomicU64::new(0),

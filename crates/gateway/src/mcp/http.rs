@@ -54,8 +54,7 @@ impl Sessions {
         let mut bytes = [0; 16];
         getrandom::fill(&mut bytes).ok()?;
         let id = format!("{:032x}", u128::from_be_bytes(bytes));
-        let client = Client::new(id.clone(), shown.name.clone(), view, shown.folder.clone());
-        let client = Arc::new(client);
+        let client = Arc::new(Client::new(shown.caller(id.clone(), view)));
         let mut all = lock(&self.0);
         if all.len() >= MOST_SESSIONS {
             all.retain(|_, one| one.used.elapsed() < IDLE);
@@ -132,12 +131,7 @@ pub(crate) async fn post(
                 return response;
             }
             // Of the newer era: nobody remembers it after this request.
-            _ => Arc::new(Client::new(
-                shown.name.clone(),
-                shown.name.clone(),
-                view,
-                shown.folder.clone(),
-            )),
+            _ => Arc::new(Client::new(shown.caller(shown.name.clone(), view))),
         },
     };
     match message {

@@ -1,36 +1,22 @@
 //! MCP over lines: standard input and output of a client's process, or a socket that stands for them.
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::task::JoinSet;
 
+pub use super::client::Caller;
 use super::client::{Client, Line};
 use super::error::{Code, Error};
 use super::message::{self, Message};
 use super::serve;
 use crate::gateway::Gateway;
-use crate::view::View;
 
 /// The longest line of a client.
 const LONGEST: u64 = 16 << 20;
 
 /// How many requests of one client are worked on at a time.
 const AT_A_TIME: usize = 256;
-
-/// Who is at the other end.
-#[derive(Clone, Debug)]
-pub struct Caller {
-    /// Which conversation it is.
-    pub session: String,
-    /// Who it is, as the owner knows it.
-    pub name: String,
-    /// What it is shown.
-    pub view: View,
-    /// Where its tools are called from.
-    pub folder: PathBuf,
-}
 
 /// Speaks with a client until it ends, and answers what it has asked by then.
 pub async fn speak(
@@ -39,8 +25,7 @@ pub async fn speak(
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
 ) -> std::io::Result<()> {
-    let Caller { session, name, view, folder } = caller;
-    let client = Arc::new(Client::new(session, name, view, folder));
+    let client = Arc::new(Client::new(caller));
     let (line, mut outgoing) = Line::new();
     client.open_outlet(line.clone());
     gateway.join(&client);

@@ -24,6 +24,7 @@ use self::console::Console;
 use self::guard::Guard;
 pub use self::serve::serve;
 use crate::gateway::Gateway;
+use crate::mcp::client::Caller;
 use crate::mcp::http::{self, Sessions, plain};
 use crate::token::{Role, Token, Tokens};
 use crate::view::View;
@@ -68,6 +69,16 @@ pub(crate) struct Shown {
     pub(crate) profile: Option<String>,
     /// Where its tools are called from.
     pub(crate) folder: PathBuf,
+    /// Whether questions to the owner may be put there.
+    pub(crate) asks: bool,
+}
+
+impl Shown {
+    /// The same as a client of MCP, in a conversation.
+    pub(crate) fn caller(&self, session: String, view: View) -> Caller {
+        let (name, folder) = (self.name.clone(), self.folder.clone());
+        Caller { session, name, view, folder, asks: self.asks }
+    }
 }
 
 impl Web {
@@ -90,15 +101,17 @@ impl Web {
         let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let Some(bearer) = bearer else {
             let role = self.settings.without_token?;
-            return Some(Shown { name: "anybody".to_owned(), role, profile: None, folder });
+            let name = "anybody".to_owned();
+            return Some(Shown { name, role, profile: None, folder, asks: false });
         };
         let (kind, secret) = bearer.split_once(' ')?;
         if !kind.eq_ignore_ascii_case("bearer") {
             return None;
         }
         let now = host::records::now();
-        let Token { name, role, profile, .. } = self.settings.tokens.find(secret.trim(), now)?;
-        Some(Shown { name, role, profile, folder })
+        let Token { name, role, profile, asks, .. } =
+            self.settings.tokens.find(secret.trim(), now)?;
+        Some(Shown { name, role, profile, folder, asks })
     }
 }
 
