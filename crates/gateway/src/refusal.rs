@@ -46,7 +46,9 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
                 "It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve refuse {ticket}`{page}."
             )
         }
-        Kind::NeedsLogin => format!("The owner signs in with `haft login {named}`."),
+        Kind::NeedsLogin => {
+            format!("The owner signs in with `haft login {named}{}`.", scopes(error))
+        }
         Kind::MissingInput => format!("The owner sets it with `haft secret set {named} NAME`."),
         Kind::Blocked(place) => {
             let kind = place.kind().name();
@@ -59,6 +61,15 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
         Kind::Denied => "The owner decides that in policy.toml.".to_owned(),
         _ => return None,
     })
+}
+
+/// The scopes that signing in has to ask for. A server named them, so one that is more than a word to a shell stays among
+/// the details.
+fn scopes(error: &CallError) -> String {
+    let is_plain = |letter: char| letter.is_ascii_alphanumeric() || "._:/-".contains(letter);
+    let is_word = |scope: &&str| !scope.starts_with('-') && scope.chars().all(is_plain);
+    let named = error.details["scopes"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    named.filter(is_word).map(|scope| format!(" --scope {scope}")).collect()
 }
 
 /// Whether to try again, and when.
@@ -81,5 +92,19 @@ fn retry(error: &CallError) -> &'static str {
         | Kind::Unfinished
         | Kind::Unavailable
         | Kind::Cancelled => "The same call will most likely fail again.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_signs_in_is_told_the_scopes_that_a_shell_reads_as_words() {
+        let error = CallError::new(Kind::NeedsLogin, "the server wants you to be granted more")
+            .with("scopes", ["mcp:write", "$(rm)", "--help", "https://a.test/mail.read", "a b"]);
+        let told = grant(&error, "mcpb:mail", None).unwrap();
+        let command = "haft login mcpb:mail --scope mcp:write --scope https://a.test/mail.read";
+        assert_eq!(told, format!("The owner signs in with `{command}`."));
     }
 }

@@ -2,7 +2,7 @@
 
 use clap::Args;
 use host::surface::Surface;
-use host::{CallError, Host, Kind};
+use host::{CallError, Host};
 use install::{Installed, Sha256};
 use package::digest::Digest;
 use serde_json::{Value, json};
@@ -112,11 +112,10 @@ fn unasked(error: &CallError, named: &Named) -> Failure {
     let exit = if error.kind.is_refusal() { Exit::Denied } else { Exit::Unavailable };
     let failure = Failure::new(exit, "its server could not be asked what it offers")
         .cause(line(&error.to_string()));
-    match error.kind {
-        Kind::NeedsLogin => {
-            failure.hint(format!("`haft login {}` signs in", shell::word(&named.id)))
-        }
-        _ => failure,
+    let command = format!("haft login {}", shell::word(&named.id));
+    match super::call::login_hint(error, &command) {
+        Some(words) => failure.hint(words),
+        None => failure,
     }
 }
 

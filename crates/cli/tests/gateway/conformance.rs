@@ -10,7 +10,7 @@ use crate::common::repository;
 use crate::gate::{Gate, OPEN, conformance, home};
 
 /// The suite and the Node that runs it.
-fn suite() -> Option<(PathBuf, PathBuf)> {
+pub(crate) fn suite() -> Option<(PathBuf, PathBuf)> {
     let tools = repository().join("target/tools");
     let suite =
         std::env::var_os("HAFT_MCP_CONFORMANCE").map_or(tools.join("conformance"), PathBuf::from);

@@ -7,6 +7,7 @@ mod common;
 
 mod approving;
 mod chaos;
+mod clientele;
 mod clients;
 mod conformance;
 mod doors;

@@ -5,14 +5,14 @@ provider.py SETUP: says its port, then serves until it is killed. SETUP is a JSO
 `metadata`, what is different in its metadata (OWN is its own address); `registers`, what more it says to who registers; `code`, what is different in a code for a browser elsewhere
 (null: it gives none); `polls`, the errors that are answered one by one to who asks after such a code, before it is looked whether somebody used it.
 Whoever comes to /device with the code has used it; whoever comes to /end has ended the token, and to /forget the refresh token.
-`life`, the seconds that a token lives; `refreshes`, whether one can be renewed. The agent at /agent says where to sign in by its challenge
+`greets`, the status with which a greeting is answered to everybody (null: only to whom is known); `life`, the seconds that a token lives; `refreshes`, whether one can be renewed. The agent at /agent says where to sign in by its challenge
 (`agent` is "challenge"), at the known place ("known") or by its card alone (null); `card` is that card, `hidden` whether there is no metadata of who signs people in.
 """
 import http.server, json, secrets, sys, urllib.parse
 
 SETUP = {
     "wants": ["read"], "knows": ["read", "write"], "gives": None, "metadata": {}, "registers": {}, "code": None, "polls": [],
-    "life": 3600, "refreshes": False, "agent": None, "card": None, "hidden": False,
+    "life": 3600, "refreshes": False, "agent": None, "card": None, "hidden": False, "greets": None,
 } | json.loads(sys.argv[1])
 LOG = {"asked": [], "calls": [], "methods": [], "registered": [], "devices": [], "polls": [], "refreshes": 0, "basic": [], "tokens": [], "revoked": [], "forms": []}
 STATE = {"token": "access-0123456789", "device_code": None, "used": None, "forgot": False}
@@ -135,10 +135,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
             return self.answer(given)
         if self.path != "/mcp":
             return self.answer({}, 404)
-        if not self.is_known():
+        said = json.loads(body)
+        is_greeted = SETUP["greets"] is not None and said["method"] == "initialize"
+        if not self.is_known() and not is_greeted:
             scope = f', scope="{" ".join(SETUP["wants"])}"' if SETUP["wants"] else ""
             return self.answer({}, 401, WWW_Authenticate=f'Bearer resource_metadata="{own}/resource"{scope}')
-        said = json.loads(body)
+        if is_greeted and SETUP["greets"] != 200:
+            return self.answer({}, SETUP["greets"])
         LOG["methods"].append(said["method"])
         if "id" not in said:
             return self.answer(None, 202)

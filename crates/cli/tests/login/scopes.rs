@@ -74,6 +74,17 @@ fn where_no_scopes_are_named_nothing_is_refused() {
 }
 
 #[test]
+fn a_server_that_greets_everybody_is_asked_for_its_tools() {
+    // One of the older era greets, one of the newer has never heard of it.
+    for status in [200, 400, 404] {
+        let provider = Provider::new(&json!({"greets": status, "knows": ["read"]}));
+        let desk = provider.desk();
+        let ran = desk.sign_in(&["--allow-host", &provider.host()]);
+        fails(&ran, 0, &["(scopes: read)"]);
+    }
+}
+
+#[test]
 fn an_installed_package_is_signed_in_for_by_its_id() {
     let provider = Provider::new(&json!({}));
     let desk = provider.desk();

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use egress::http::{Client, HeaderMap, HeaderName, HeaderValue, Method, Request, StatusCode, Url};
+use egress::http::{
+    Client, HeaderMap, HeaderName, HeaderValue, Method, Request, Response, StatusCode, Url,
+};
 use serde_json::{Value, json};
 
 use super::address::{check_safe, resource_documents, safe, server_documents, shown};
@@ -41,9 +43,8 @@ impl Protocol {
     fn greeting(self) -> (&'static str, Value) {
         let (name, method, params) = match self {
             Self::Mcp => {
-                let client = json!({ "name": "haft", "version": env!("CARGO_PKG_VERSION") });
                 let params = json!({
-                    "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client,
+                    "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": client_info(),
                 });
                 ("the greeting of MCP", "initialize", params)
             }
@@ -200,43 +201,97 @@ struct Asked {
 }
 
 impl Asked {
+    /// What an answer says, by its status and its headers.
+    fn of(status: StatusCode, headers: &HeaderMap) -> Result<Self, LoginError> {
+        let mut asked = Self { status, metadata: None, scopes: None };
+        if !asked.wants_login() {
+            return Ok(asked);
+        }
+        if let Some(bearer) = bearer(headers) {
+            let metadata = bearer.parameter(RESOURCE_METADATA);
+            asked.metadata =
+                metadata.map(|text| safe(text, "server", RESOURCE_METADATA)).transpose()?;
+            asked.scopes = bearer.parameter("scope").map(split_scopes);
+        }
+        Ok(asked)
+    }
+
     fn wants_login(&self) -> bool {
         self.status == StatusCode::UNAUTHORIZED
     }
 }
 
-/// Greets a server as anybody would.
+/// Greets a server as anybody would. One of MCP may greet everybody, and want to know only who asks for its tools.
 async fn ask(client: &Client, endpoint: &Url, protocol: Protocol) -> Result<Asked, LoginError> {
+    let (_, greeting) = protocol.greeting();
+    let greeted = say(client, endpoint, protocol, HeaderMap::new(), &greeting).await?;
+    let asked = Asked::of(greeted.status, &greeted.headers)?;
+    if asked.wants_login() || protocol == Protocol::A2a {
+        return Ok(asked);
+    }
+    let (headers, question) = tools_question(&greeted);
+    if let Ok(listed) = say(client, endpoint, protocol, headers, &question).await {
+        let listed = Asked::of(listed.status, &listed.headers)?;
+        if listed.wants_login() {
+            return Ok(listed);
+        }
+    }
+    match greeted.status.as_u16() {
+        // One of the oldest way is not told anything where it is listened to.
+        404 | 405 => match listen(client, endpoint).await {
+            Some((status, headers)) => Asked::of(status, &headers),
+            None => Ok(asked),
+        },
+        _ => Ok(asked),
+    }
+}
+
+/// Sends a server one message.
+async fn say(
+    client: &Client,
+    endpoint: &Url,
+    protocol: Protocol,
+    headers: HeaderMap,
+    message: &Value,
+) -> Result<Response, LoginError> {
     let mut request = Request::new(Method::POST, endpoint.clone());
+    request.headers = headers;
     for (name, value) in
         [("accept", "application/json, text/event-stream"), ("content-type", "application/json")]
     {
         request.headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
     }
-    let (_, greeting) = protocol.greeting();
-    request.body = Some(greeting.to_string().into_bytes());
+    request.body = Some(message.to_string().into_bytes());
     request.most = 256 << 10;
     request.within = PATIENCE;
     request.redirects = 0;
-    let response = send(client, request, protocol.who()).await?;
-    let (status, headers) = match response.status.as_u16() {
-        // One of the oldest way is not told anything where it is listened to.
-        404 | 405 if protocol == Protocol::Mcp => {
-            listen(client, endpoint).await.unwrap_or((response.status, response.headers))
+    send(client, request, protocol.who()).await
+}
+
+/// The question for the tools of a server, in the words of its era: one that was greeted is of the older.
+fn tools_question(greeted: &Response) -> (HeaderMap, Value) {
+    const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
+    const NEWER: &str = "2026-07-28";
+    let mut headers = HeaderMap::new();
+    let params = if greeted.status.is_success() {
+        headers.extend(greeted.headers.get(SESSION).cloned().map(|value| (SESSION, value)));
+        json!({})
+    } else {
+        for (name, value) in [("mcp-protocol-version", NEWER), ("mcp-method", "tools/list")] {
+            headers.insert(HeaderName::from_static(name), HeaderValue::from_static(value));
         }
-        _ => (response.status, response.headers),
+        json!({ "_meta": {
+            "io.modelcontextprotocol/protocolVersion": NEWER,
+            "io.modelcontextprotocol/clientInfo": client_info(),
+            "io.modelcontextprotocol/clientCapabilities": {},
+        } })
     };
-    let mut asked = Asked { status, metadata: None, scopes: None };
-    if !asked.wants_login() {
-        return Ok(asked);
-    }
-    if let Some(bearer) = bearer(&headers) {
-        let metadata = bearer.parameter(RESOURCE_METADATA);
-        asked.metadata =
-            metadata.map(|text| safe(text, "server", RESOURCE_METADATA)).transpose()?;
-        asked.scopes = bearer.parameter("scope").map(split_scopes);
-    }
-    Ok(asked)
+    (headers, json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": params }))
+}
+
+/// Who we say that we are.
+fn client_info() -> Value {
+    json!({ "name": "haft", "version": env!("CARGO_PKG_VERSION") })
 }
 
 /// How a server answers who wants to hear its events; these themselves are not waited for.

@@ -128,6 +128,28 @@ server.run(transport="streamable-http", host="127.0.0.1", port=int(os.environ["P
 }
 
 #[tokio::test]
+async fn one_that_answers_whatever_it_is_asked_is_greeted() {
+    let site = site(
+        r#"
+    def do_POST(self):
+        ask = json.loads(self.rfile.read(int(self.headers["content-length"])))
+        greeting = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}}
+        results = {"initialize": greeting, "tools/call": {"content": [{"type": "text", "text": "done"}]}}
+        answer = {"jsonrpc": "2.0", "id": ask.get("id"), "result": results.get(ask["method"], {})}
+        self.send_response(200 if "id" in ask else 202)
+        self.send_header("content-type", "application/json")
+        self.end_headers()
+        self.wfile.write(json.dumps(answer).encode() if "id" in ask else b"")
+    def do_GET(self):
+        self.send_error(405)
+"#,
+    );
+    let bench = site.bench("/mcp").declaring("act");
+    assert_eq!(bench.call("act", json!({})).await.unwrap(), Output::Text("done".into()));
+    assert_eq!(bench.eras.last(), Some(Era::Handshake));
+}
+
+#[tokio::test]
 async fn a_server_that_was_not_granted_is_not_reached() {
     let site = Site::everything("streamableHttp");
     let mut bench = site.bench("/mcp").declaring("echo");

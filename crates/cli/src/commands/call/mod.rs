@@ -21,7 +21,7 @@ use crate::printer::Printer;
 pub(super) use blocked::granting;
 pub(crate) use explained::explain;
 pub(super) use made::settings;
-pub(super) use told::{exit_of, failure, fallen_words};
+pub(super) use told::{exit_of, failure, fallen_words, login_hint};
 pub(crate) use violation::act;
 pub(crate) use wanted::Wanted;
 pub(super) use wanted::offered;

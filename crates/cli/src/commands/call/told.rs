@@ -68,7 +68,7 @@ pub(super) fn failed(error: &CallError, blocked: &[Blocked], tool: &Tool, from: 
 
 /// The command that signs in for what a call needs. A server says which scopes, so each is one word to the
 /// shell whatever is in it.
-fn login_hint(error: &CallError, command: &str) -> Option<String> {
+pub(in crate::commands) fn login_hint(error: &CallError, command: &str) -> Option<String> {
     if error.kind != Kind::NeedsLogin {
         return None;
     }

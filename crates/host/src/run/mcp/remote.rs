@@ -129,6 +129,11 @@ async fn open(
     }
     let asking = streamable(line, target, Opening::Ask);
     let first = match tokio::time::timeout(PATIENCE, asking).await {
+        // Some of the older era answer whatever they do not know as if they did.
+        Ok(Err(AskError::Odd(how))) => {
+            let older = streamable(line, target, Opening::Known(Era::Handshake)).await;
+            older.map_err(|other| if is_about_login(&other) { other } else { AskError::Odd(how) })
+        }
         Ok(opened) => opened,
         Err(_) => streamable(line, target, Opening::Known(Era::Handshake)).await,
     };
