@@ -148,7 +148,7 @@ async fn a_question_of_a_tool_is_told_with_the_failure() {
     let mut bench = newer();
     bench.discover().await;
     let error = bench.call("ask", json!({})).await.unwrap_err();
-    assert_eq!(error.kind, Kind::Failed);
+    assert_eq!(error.kind, Kind::Unfinished);
     assert!(error.message.contains("Who is there?"), "{error}");
     assert!(error.details["inputRequests"]["who"].is_object(), "{error:?}");
 }
