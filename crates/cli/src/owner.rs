@@ -21,6 +21,9 @@ use crate::policy_file::PolicyFile;
 use crate::printer::line;
 use crate::shell;
 
+/// What the passphrase of the vault is called among the credentials of a service.
+const CREDENTIAL: &str = "haft-vault";
+
 /// Who wants to see that the owner is there.
 const WANTED_BY: &str = "`[approval] owner_presence` in policy.toml says so";
 
@@ -155,6 +158,22 @@ pub(crate) fn records_to_look(home: &Home, runtime: &Runtime) -> Result<Arc<Reco
 /// and then once.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
     vault_asking(home, ask, "Passphrase for the vault: ")
+}
+
+/// The same for a program that nobody watches: a passphrase is what the manager of services passed on, or nothing. A secret that
+/// cannot be had is told by the call that needs it.
+pub(crate) fn vault_of_service(home: &Home) -> Result<Arc<FileVault>, Failure> {
+    check_home(home)?;
+    install::Home::at(home.path()).settle()?;
+    home.vault(|folder| FileVault::open(folder, passed_on).map_err(|error| vault_failure(&error)))
+}
+
+/// The passphrase among the credentials that systemd passes on to a service.
+fn passed_on() -> Option<Secret> {
+    let folder = std::env::var_os("CREDENTIALS_DIRECTORY")?;
+    let text = zeroize::Zeroizing::new(std::fs::read(Path::new(&folder).join(CREDENTIAL)).ok()?);
+    let line = text.split(|byte| *byte == b'\n').next()?;
+    Secret::new(std::str::from_utf8(line).ok()?.to_owned()).ok()
 }
 
 /// The same, where the passphrase is asked for in these words.

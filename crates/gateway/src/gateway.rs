@@ -144,6 +144,11 @@ impl Gateway {
         ])
     }
 
+    /// Whether somebody wants to be told of a resource.
+    pub(crate) fn is_watched(&self, uri: &str) -> bool {
+        self.clients().iter().any(|client| lock(&client.watched).contains(uri))
+    }
+
     fn has_clients(&self) -> bool {
         lock(&self.clients).iter().any(|one| one.strong_count() > 0)
     }

@@ -7,6 +7,7 @@ use std::collections::HashSet;
 use std::io;
 
 use serde_json::Value;
+use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
@@ -105,32 +106,36 @@ impl Host {
 impl Known {
     /// Notes what the client says.
     fn ask(&mut self, line: &[u8]) {
-        let Ok(text) = std::str::from_utf8(line) else { return };
-        match message::parse(text.trim()) {
-            Ok(Message::Request(request)) => {
-                if request.method == "initialize" {
-                    self.greeting = request.params().ok();
+        for text in parts(line) {
+            match message::parse(text) {
+                Ok(Message::Request(request)) => {
+                    if request.method == "initialize" {
+                        self.greeting = request.params().ok();
+                    }
+                    // Nobody waits for the end of what goes on until the end.
+                    if request.method != "subscriptions/listen" {
+                        self.open.insert(request.id);
+                    }
                 }
-                // Nobody waits for the end of what goes on until the end.
-                if request.method != "subscriptions/listen" {
-                    self.open.insert(request.id);
+                Ok(Message::Notification { method, .. })
+                    if method == "notifications/initialized" =>
+                {
+                    self.initialized = Some(format!("{text}\n"));
                 }
+                _ => {}
             }
-            Ok(Message::Notification { method, .. }) if method == "notifications/initialized" => {
-                self.initialized = Some(text.to_owned());
-            }
-            _ => {}
         }
     }
 
     /// Notes what the host says; whether it is for the client.
     fn answer(&mut self, line: &[u8]) -> bool {
-        let Ok(text) = std::str::from_utf8(line) else { return true };
-        if let Ok(Message::Answer { id, .. }) = message::parse(text.trim()) {
-            if self.swallow.take_if(|ours| *ours == id).is_some() {
-                return false;
+        for text in parts(line) {
+            if let Ok(Message::Answer { id, .. }) = message::parse(text) {
+                if self.swallow.take_if(|ours| *ours == id).is_some() {
+                    return false;
+                }
+                self.open.remove(&id);
             }
-            self.open.remove(&id);
         }
         true
     }
@@ -161,4 +166,15 @@ impl Known {
         }
         Ok(())
     }
+}
+
+/// The messages of a line: one, or those of a batch.
+fn parts(line: &[u8]) -> Vec<&str> {
+    let Ok(text) = std::str::from_utf8(line) else { return Vec::new() };
+    let text = text.trim();
+    if !text.starts_with('[') {
+        return vec![text];
+    }
+    let batch: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
+    batch.into_iter().map(RawValue::get).collect()
 }

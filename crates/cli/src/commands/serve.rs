@@ -14,7 +14,6 @@ use host::{CancellationToken, Host};
 use serde_json::json;
 use tokio::net::TcpListener;
 
-use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::Printer;
@@ -91,7 +90,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     let Some(seat) = runtime.block_on(seat(args, home))? else { return Ok(Exit::Done) };
     let seat = Arc::new(seat);
     let records = owner::records(home, &runtime)?;
-    let vault = owner::vault(home, Ask::Nobody)?;
+    let vault = owner::vault_of_service(home)?;
     let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, records);
     let stop = CancellationToken::new();
     let stopped = stop.clone();

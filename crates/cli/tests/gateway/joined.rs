@@ -140,3 +140,30 @@ fn what_cannot_be_served_is_told_at_once() {
     let mut alone = Joined::greeted(&desk, &["--only", "counter"], &json!({}));
     assert!(words(&alone.call("count", json!({}))).ends_with(" 1"));
 }
+
+#[test]
+fn one_revision_lets_several_messages_be_one() {
+    let desk = counting();
+    let batch = json!([
+        { "jsonrpc": "2.0", "id": 1, "method": "tools/list" },
+        { "jsonrpc": "2.0", "method": "notifications/progress", "params": {} },
+        { "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": { "name": "counter_count" } },
+        { "jsonrpc": "2.0", "id": 3 },
+    ]);
+    let greeting = |revision: &str| json!({ "protocolVersion": revision, "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let mut client = Joined::new(&desk, &[]);
+    client.ask("initialize", &greeting("2025-03-26"));
+    client.send(&batch);
+    let answers = client.next();
+    let all = answers.as_array().unwrap_or_else(|| panic!("{answers}"));
+    assert_eq!(all.len(), 3);
+    assert!(
+        all.iter().any(|one| one["id"] == 2 && words(&one["result"]).ends_with(" 1")),
+        "{answers}"
+    );
+    assert!(all.iter().any(|one| one["id"] == 3 && one["error"]["code"] == -32600), "{answers}");
+    let mut other = Joined::new(&desk, &[]);
+    other.ask("initialize", &greeting("2025-06-18"));
+    other.send(&batch);
+    assert_eq!(other.next()["error"]["code"], -32600);
+}

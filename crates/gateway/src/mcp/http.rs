@@ -102,6 +102,17 @@ pub(crate) async fn post(
     let Ok(text) = std::str::from_utf8(&body) else {
         return refused(None, &Error::new(Code::NoJson, "this is no UTF-8"));
     };
+    if let Some(id) = head.get(SESSION).and_then(|id| id.to_str().ok())
+        && let Some(client) = sessions.find(id, shown, &view)
+        && let Some(batch) = serve::batch_of(&client, text)
+    {
+        // What is told meanwhile has no stream to go to.
+        let (line, _unheard) = Line::new();
+        return match serve::answer_batch(gateway, &client, &batch, &line).await {
+            Some(answers) => json(StatusCode::OK, answers),
+            None => status(StatusCode::ACCEPTED),
+        };
+    }
     let message = match message::parse(text) {
         Ok(message) => message,
         Err((id, error)) => return refused(id.as_ref(), &error),

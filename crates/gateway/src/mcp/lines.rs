@@ -102,6 +102,17 @@ fn take(
     if text.is_empty() {
         return;
     }
+    if serve::batch_of(client, text).is_some() {
+        let (gateway, client, line) = (Arc::clone(gateway), Arc::clone(client), line.clone());
+        let text = text.to_owned();
+        working.spawn(async move {
+            let Some(batch) = serve::batch_of(&client, &text) else { return };
+            if let Some(answers) = serve::answer_batch(&gateway, &client, &batch, &line).await {
+                line.send(answers).await;
+            }
+        });
+        return;
+    }
     match message::parse(text) {
         Ok(Message::Request(request)) => {
             // What comes after a greeting need not wait for the answer to it.

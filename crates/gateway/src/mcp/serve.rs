@@ -2,16 +2,21 @@
 
 use std::sync::Arc;
 
+use futures_util::future::join_all;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::client::{Asked, Client, Greeting, LEVELS, Line, lock};
 use super::error::{Code, Error};
-use super::message::{Message, Request};
+use super::message::{self, Message, Request};
 use super::revision::{Meta, Revision, key};
 use super::{listen, result, servers, tasks, tools};
 use crate::gateway::Gateway;
 use crate::shelf::Stock;
 use crate::view::View;
+
+/// How many messages one may hold.
+const MOST_IN_BATCH: usize = 100;
 
 /// Answers a request. What comes back is a result as it is sent.
 pub(crate) async fn answer(
@@ -55,6 +60,40 @@ pub(crate) async fn answer(
     };
     gateway.watch.answered(method, result.is_ok());
     result.map_err(|error| as_the_era_says(error, revision))
+}
+
+/// Answers all that a client of 2025-03-26 may put into one message; nothing where nothing of it is asked.
+pub(crate) async fn answer_batch(
+    gateway: &Arc<Gateway>,
+    client: &Arc<Client>,
+    batch: &[&RawValue],
+    line: &Line,
+) -> Option<String> {
+    let each = batch.iter().map(|one| async move {
+        match message::parse(one.get()) {
+            Ok(Message::Request(request)) => {
+                let answered = answer(gateway, client, &request, line).await;
+                Some(message::answer(Some(&request.id), &answered))
+            }
+            Ok(other) => {
+                hear(client, &other);
+                None
+            }
+            Err((id, error)) => Some(message::answer(id.as_ref(), &Err(error))),
+        }
+    });
+    let answers: Vec<_> = join_all(each).await.into_iter().flatten().collect();
+    (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
+}
+
+/// What a text holds that is several messages, where its client may say so: only one revision lets it.
+pub(crate) fn batch_of<'t>(client: &Client, text: &'t str) -> Option<Vec<&'t RawValue>> {
+    let is_let = client.greeting().is_some_and(|one| one.revision == Revision::V2025_03_26);
+    if !is_let || !text.starts_with('[') {
+        return None;
+    }
+    let batch: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    (1..=MOST_IN_BATCH).contains(&batch.len()).then_some(batch)
 }
 
 /// What is told without being asked for an answer.
@@ -111,12 +150,15 @@ async fn dispatch(
         }
         "resources/subscribe" | "resources/unsubscribe" if !stateless => {
             let uri = params["uri"].as_str().ok_or_else(|| missing("uri"))?.to_owned();
-            servers::watch(gateway, asked, method, &uri).await?;
-            let mut watched = lock(&asked.client.watched);
             if method == "resources/subscribe" {
-                watched.insert(uri);
-            } else {
-                watched.remove(&uri);
+                servers::watch(gateway, asked, method, &uri).await?;
+                lock(&asked.client.watched).insert(uri);
+                return Ok("{}".to_owned());
+            }
+            lock(&asked.client.watched).remove(&uri);
+            // Others may still want to be told.
+            if !gateway.is_watched(&uri) {
+                servers::watch(gateway, asked, method, &uri).await?;
             }
             Ok("{}".to_owned())
         }

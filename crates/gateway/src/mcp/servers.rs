@@ -135,7 +135,8 @@ async fn listed(
         {
             return Arc::clone(known);
         }
-        let entries = Arc::new(entries(stock, asked, server, kind).await.unwrap_or_default());
+        let Ok(entries) = entries(stock, asked, server, kind).await else { return Arc::default() };
+        let entries = Arc::new(entries);
         lock(&gateway.listings.0).insert(key, (Instant::now(), Arc::clone(&entries)));
         entries
     });
