@@ -5,7 +5,25 @@ use std::io::{BufRead, Write};
 
 use serde_json::{Value, json};
 
+fn tool(number: usize) -> Value {
+    let name = if number == 0 { "echo".to_owned() } else { format!("measure_thing_{number}") };
+    json!({
+        "name": name,
+        "description": format!("Says what it was told, as number {number} of many tools that each say a little of what they are for"),
+        "inputSchema": {
+            "type": "object",
+            "properties": {
+                "text": { "type": "string", "description": "What is said" },
+                "times": { "type": "integer", "minimum": 1, "description": "How often" },
+            },
+            "required": ["text"],
+        },
+    })
+}
+
 fn main() {
+    // How many tools it says that it has.
+    let tools = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1);
     let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     for line in input.lines() {
         let Ok(line) = line else { return };
@@ -18,15 +36,7 @@ fn main() {
                 "capabilities": { "tools": {} },
                 "serverInfo": { "name": "echo", "version": "1" },
             })),
-            "tools/list" => Ok(json!({ "tools": [{
-                "name": "echo",
-                "description": "Says what it was told",
-                "inputSchema": {
-                    "type": "object",
-                    "properties": { "text": { "type": "string" } },
-                    "required": ["text"],
-                },
-            }] })),
+            "tools/list" => Ok(json!({ "tools": (0..tools).map(tool).collect::<Vec<_>>() })),
             "tools/call" => {
                 Ok(json!({ "content": [{ "type": "text", "text": params["arguments"]["text"] }] }))
             }

@@ -1,7 +1,8 @@
 //! Measures the gateway against the least that stands between HTTP and a server, and against what others put there: the same
 //! echo server behind each, the same calls, one run.
 //!
-//! `measure-gateway HAFT ECHO HOME [NAME=URL PID…]`: `bench/gateway/run` starts the others and names them.
+//! `measure-gateway HAFT ECHO HOME MANY FOLDED [NAME=KIND=URL=PIDS…]`: homes with one tool, with a thousand that are all listed, and with
+//! five hundred that are not; `bench/gateway/measure` makes them, and starts and names the others.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -58,8 +59,8 @@ fn main() {
     if arguments.first().is_some_and(|first| first == "floor") {
         return floor::main(&arguments[1]);
     }
-    let [haft, echo, home, others @ ..] = &arguments[..] else {
-        panic!("measure-gateway HAFT ECHO HOME [NAME=KIND=URL=PIDS…]")
+    let [haft, echo, home, many, folded, others @ ..] = &arguments[..] else {
+        panic!("measure-gateway HAFT ECHO HOME MANY FOLDED [NAME=KIND=URL=PIDS…]")
     };
     let (floor_process, floor) = start_floor(echo);
     let floor = measure(&floor);
@@ -70,6 +71,18 @@ fn main() {
     let ours = measure(&subject);
     drop(gate);
     tell("haft", ours, floor);
+    let (listed, whole, with_many) = list(haft, many);
+    println!(
+        "a thousand tools         listed in {listed:?}, {} bytes, {:.1} MB resident",
+        whole,
+        with_many as f64 / 1e6
+    );
+    let (_, kept, _) = list(haft, folded);
+    // As `haft export --budget` estimates it; half of the thousand are five hundred.
+    let (before, after) = (whole as f64 / 2.0 / 3.5, kept as f64 / 3.5);
+    println!(
+        "five hundred tools       about {before:.0} tokens as they are, {after:.0} kept out of sight"
+    );
     let mut best: Option<Measured> = None;
     for other in others {
         let subject = other_subject(other);
@@ -101,6 +114,8 @@ fn main() {
     }
     goal("cold start to the first list, ms", cold.as_secs_f64() * 1000.0, 50.0);
     goal("resident, MB", ours.resident as f64 / 1e6, 30.0);
+    goal("list of a thousand tools, ms", listed.as_secs_f64() * 1000.0, 5.0);
+    goal("resident with a thousand tools, MB", with_many as f64 / 1e6, 100.0);
     std::process::exit(i32::from(is_missed));
 }
 
@@ -263,6 +278,24 @@ fn measure(subject: &Subject) -> Measured {
     }
 }
 
+/// How long the list of tools takes, how long it is, and how much memory it takes to have them.
+fn list(haft: &str, home: &str) -> (Duration, usize, u64) {
+    let (gate, subject) = start_gateway(haft, home);
+    let mut caller = Caller::new(&subject);
+    caller.body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
+    caller.call();
+    let mut all: Vec<_> = (0..200)
+        .map(|_| {
+            let began = Instant::now();
+            caller.call();
+            began.elapsed()
+        })
+        .collect();
+    all.sort();
+    let resident = resident(gate.0.id());
+    (all[all.len() / 2], caller.length, resident)
+}
+
 /// Processor time of processes until now.
 fn cpu(processes: &[u32]) -> Duration {
     let of_one = |process: &u32| {
@@ -290,6 +323,8 @@ struct Caller {
     from: BufReader<TcpStream>,
     head: String,
     body: String,
+    /// How long the last answer was.
+    length: usize,
 }
 
 impl Caller {
@@ -301,7 +336,7 @@ impl Caller {
             "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{}",
             subject.path, subject.address, subject.headers
         );
-        let mut caller = Self { to, from, head, body: String::new() };
+        let mut caller = Self { to, from, head, body: String::new(), length: 0 };
         if subject.is_plain {
             caller.body = json!({ "text": "hello" }).to_string();
             return caller;
@@ -360,6 +395,7 @@ impl Caller {
         } else {
             self.from.read_exact(&mut body).unwrap();
         }
+        self.length = body.len();
         let text = String::from_utf8_lossy(&body);
         assert!(!text.contains("\"isError\":true") && !text.contains("\"error\":"), "{text}");
         session
