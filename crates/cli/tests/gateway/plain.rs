@@ -69,6 +69,16 @@ fn a_plain_loop_lists_and_calls() {
         found.sort();
         assert_eq!(found, expected, "{format}");
     }
+    // The command line calls them the same.
+    let exported = desk.done(&["export", "--format", "anthropic"]).json();
+    let mut exported: Vec<_> = exported
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|one| one["name"].as_str().unwrap().to_owned())
+        .collect();
+    exported.sort();
+    assert_eq!(exported, expected);
     assert_eq!(ask(&gate, "GET", "/v1/tools.json?format=odd", &agent, "").0, 400);
     let call = |name: &str, body: &str| {
         ask(&gate, "POST", &format!("/v1/tools/{name}/call"), &agent, body)

@@ -8,7 +8,7 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use host::{CallError, Kind, Output};
-use manifest::export::{Export, Format, Options, export};
+use manifest::export::{Format, Options, export};
 use serde_json::{Value, json};
 
 use super::{Shown, Web, read};
@@ -51,32 +51,14 @@ pub(crate) fn definitions(stock: &Stock, view: &View, format: Format) -> Value {
             packages.push(manifest::model::Package { actions, ..tool.package.clone() });
         }
     }
-    let Export { mut document, names, .. } = export(&packages, format, &Options::default());
-    let offers = list.offers.iter().map(|(_, offer)| offer);
-    let known = |package: &str, action: &str| {
-        let is_it = |offer: &&Arc<Offer>| offer.package.id == package && offer.action == action;
-        offers.clone().find(is_it).map(|offer| offer.name.clone())
-    };
-    let definitions = match &mut document {
-        Value::Array(all) => all,
-        Value::Object(document) => match document.get_mut("tools") {
-            Some(Value::Array(all)) => all,
-            _ => return Value::Object(document.clone()),
-        },
-        other => return other.clone(),
-    };
-    for (definition, name) in definitions.iter_mut().zip(&names) {
-        let Some(exposed) = known(&name.package, &name.action) else { continue };
-        match format {
-            Format::Openai => definition["function"]["name"] = exposed.into(),
-            Format::OpenaiResponses | Format::Anthropic | Format::Mcp => {
-                definition["name"] = exposed.into();
-            }
-            // Their names are ids, and files that were written with them.
-            Format::Agentcli | Format::Mcpkg => {}
-        }
-    }
-    document
+    let mut exported = export(&packages, format, &Options::default());
+    exported.rename(format, |name| {
+        let mut offers = list.offers.iter().map(|(_, offer)| offer);
+        let is_it =
+            |offer: &&Arc<Offer>| offer.package.id == name.package && offer.action == name.action;
+        offers.find(is_it).map(|offer| offer.name.clone())
+    });
+    exported.document
 }
 
 /// Calls a tool; the body is what it takes.

@@ -71,6 +71,27 @@ impl Export {
         list.as_array().map_or(&[], Vec::as_slice)
     }
 
+    /// Calls definitions what somebody says that they are called, where they do. Names of agentcli and mcpkg are ids, and files
+    /// that were written with them, so those stay.
+    pub fn rename(&mut self, format: Format, known: impl Fn(&Name) -> Option<String>) {
+        let place = match format {
+            Format::Openai => "/function/name",
+            Format::OpenaiResponses | Format::Anthropic | Format::Mcp => "/name",
+            Format::Agentcli | Format::Mcpkg => return,
+        };
+        let list = match &mut self.document {
+            Value::Object(document) => document.get_mut(TOOLS),
+            list => Some(list),
+        };
+        let Some(Value::Array(definitions)) = list else { return };
+        for (definition, name) in definitions.iter_mut().zip(&mut self.names) {
+            if let (Some(called), Some(place)) = (known(name), definition.pointer_mut(place)) {
+                *place = called.clone().into();
+                name.exposed = called;
+            }
+        }
+    }
+
     /// Leaves out the definitions whose places are not kept, with their names and files.
     pub fn keep(&mut self, is_kept: impl Fn(usize) -> bool) {
         fn kept<T>(all: &mut Vec<T>, is_kept: &impl Fn(usize) -> bool) {

@@ -360,3 +360,22 @@ fn a_tool_of_a_bundle_promises_nothing_and_is_shown_so() {
     assert_eq!(tool["annotations"]["readOnlyHint"], false);
     assert_eq!(exposed(&exported(&packages, Format::Mcpkg)), ["notes.find"]);
 }
+
+#[test]
+fn definitions_are_called_what_somebody_says_and_the_table_says_so_too() {
+    let packages = read(
+        r#"{"tools":[{"name":"a","command":["./tools/bin/a"],"schema":{"type":"object"}},{"name":"b","command":["./tools/bin/b"]}]}"#,
+    );
+    for format in Format::ALL {
+        let mut export = exported(&packages, format);
+        let before = export.clone();
+        export.rename(format, |name| (name.action == "b").then(|| "other".to_owned()));
+        if matches!(format, Format::Agentcli | Format::Mcpkg) {
+            assert_eq!(export, before, "{format:?}");
+            continue;
+        }
+        assert_eq!(export.names[1].exposed, "other", "{format:?}");
+        assert_eq!(export.names[0], before.names[0]);
+        assert!(export.definitions()[1].to_string().contains("\"name\":\"other\""), "{format:?}");
+    }
+}

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use host::Tool;
+use ledger::state::names::Named;
 use manifest::export::{Context, Export, Format, Options, TestSummary, export};
 use manifest::folder::{Folder, FolderError};
 
@@ -47,6 +48,16 @@ pub(super) fn exported(
     };
     let options = Options { program: &program, home: own.as_deref(), context: context.as_ref() };
     let mut exported = export(&packages, args.format, &options);
+    // What agents call them at the gateway, where they were seen there.
+    let runtime = owner::runtime()?;
+    if let Some(records) = owner::records_there(home, &runtime)? {
+        let known = runtime.block_on(records.state.names());
+        let known = known.map_err(|error| owner::of_state(&error))?;
+        exported.rename(args.format, |name| {
+            let is_it = |one: &&Named| one.package == name.package && one.action == name.action;
+            known.iter().find(is_it).map(|one| one.exposed.clone())
+        });
+    }
     notes.append(&mut exported.notes);
     exported.notes = notes;
     let spent = args.budget.map(|budget| budget::fit(&mut exported, budget));
