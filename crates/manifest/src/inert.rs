@@ -1,7 +1,7 @@
 //! Text from outside, made to be nothing but text in HTML.
 //!
 //! What means something in HTML is escaped; what is not seen or turns the order of letters around is shown by its number.
-//! Every page of ours goes through [`write`].
+//! Every page of ours goes through [`write()`].
 
 use std::fmt;
 
