@@ -20,6 +20,9 @@ use crate::view::{List, View};
 /// How long what was approved of a server may be read.
 const READING: Duration = Duration::from_secs(10);
 
+/// How soon it is looked again at what could not be read.
+const AGAIN: Duration = Duration::from_secs(1);
+
 /// What is installed, and the newest of it.
 #[derive(Debug)]
 pub(crate) struct Shelf {
@@ -39,6 +42,8 @@ pub(crate) struct Stock {
     pub(crate) policy: Policy,
     /// The home of Haft.
     pub(crate) home: PathBuf,
+    /// Why nothing of it can be called: what says what is allowed cannot be read, and what it said before counts no more.
+    pub(crate) trouble: Option<(Instant, String)>,
     /// How often it was read anew before.
     pub(crate) number: u64,
     pub(crate) packages: Vec<Arc<Shelved>>,
@@ -71,6 +76,20 @@ impl Shelved {
         Self { id, version, is_enabled, standing, trust, tool: tool.map(Arc::new), files, marks }
     }
 
+    /// The same when it cannot be called, and why.
+    fn closed(&self, words: &str) -> Self {
+        Self {
+            id: self.id.clone(),
+            version: self.version.clone(),
+            is_enabled: self.is_enabled,
+            standing: self.standing,
+            trust: self.trust,
+            tool: Err(words.to_owned()),
+            files: Vec::new(),
+            marks: Marks::of(&[]),
+        }
+    }
+
     /// Whether its files are what they were when it was read.
     fn is_unchanged(&self) -> bool {
         Marks::of(&self.files) == self.marks
@@ -85,7 +104,7 @@ impl Shelf {
         Ok(Self { steward, newest, reading: tokio::sync::Mutex::default() })
     }
 
-    /// What is installed now. Where it cannot be read, what was there before stays.
+    /// What is installed now. Where that, or what is allowed, cannot be read, nothing can be called until it can.
     pub(crate) async fn stock(&self) -> Arc<Stock> {
         let newest = self.newest();
         if newest.is_current() {
@@ -96,27 +115,26 @@ impl Shelf {
         if newest.is_current() {
             return newest;
         }
-        match Stock::read(&self.steward, newest.host.clone(), newest.number + 1).await {
-            Ok(stock) => {
-                let stock = Arc::new(stock);
-                retire_others(&newest, &stock);
-                *lock(&self.newest) = Arc::clone(&stock);
-                stock
-            }
-            Err(_) => newest,
-        }
+        self.read_again(&newest).await
+    }
+
+    /// Reads it anew, for whoever has the right to.
+    async fn read_again(&self, before: &Stock) -> Arc<Stock> {
+        let files = self.steward.files();
+        let marks = Marks::of(&files);
+        let read = Stock::read(&self.steward, before.host.clone(), before.number + 1).await;
+        let stock = read.unwrap_or_else(|words| before.closed(files, marks, words));
+        let stock = Arc::new(stock);
+        retire_others(before, &stock);
+        *lock(&self.newest) = Arc::clone(&stock);
+        stock
     }
 
     /// The same, where the files of a package have to be what they were.
     pub(crate) async fn stock_with(&self, package: &Shelved) -> Arc<Stock> {
         if !package.is_unchanged() {
             let _reading = self.reading.lock().await;
-            let newest = self.newest();
-            let read = Stock::read(&self.steward, newest.host.clone(), newest.number + 1).await;
-            if let Ok(stock) = read {
-                retire_others(&newest, &stock);
-                *lock(&self.newest) = Arc::new(stock);
-            }
+            self.read_again(&self.newest()).await;
         }
         self.stock().await
     }
@@ -170,6 +188,7 @@ impl Stock {
             marks,
             policy,
             home,
+            trouble: None,
             number,
             packages,
             offers,
@@ -178,8 +197,29 @@ impl Stock {
         })
     }
 
+    /// The same when nothing of it can be called, and why.
+    fn closed(&self, files: Vec<PathBuf>, marks: Marks, words: String) -> Self {
+        let closed = |one: &Arc<Shelved>| Arc::new(one.closed(&words));
+        Self {
+            files,
+            marks,
+            host: self.host.clone(),
+            policy: self.policy.clone(),
+            home: self.home.clone(),
+            number: self.number + 1,
+            packages: self.packages.iter().map(closed).collect(),
+            offers: Vec::new(),
+            by_name: HashMap::new(),
+            lists: Mutex::default(),
+            index: OnceLock::new(),
+            trouble: Some((Instant::now(), words)),
+        }
+    }
+
     fn is_current(&self) -> bool {
-        Marks::of(&self.files) == self.marks
+        // What is wrong may be nothing that is in a file.
+        let is_tried_again = self.trouble.as_ref().is_some_and(|(at, _)| at.elapsed() > AGAIN);
+        !is_tried_again && Marks::of(&self.files) == self.marks
     }
 
     /// What an agent calls so.

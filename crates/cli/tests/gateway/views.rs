@@ -139,3 +139,23 @@ fn what_is_changed_on_the_disk_is_not_called() {
         answer["error"]["code"] == -32602
     });
 }
+
+#[test]
+fn while_the_policy_cannot_be_read_nothing_is_called() {
+    let (desk, _scripts) = two();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let call = || gate.ask("/mcp", "tools/call", json!({ "name": "one_say" }));
+    assert_eq!(call()["result"]["content"][0]["text"], "one");
+    let path = desk.path("home/policy.toml");
+    let good = std::fs::read_to_string(&path).unwrap();
+    std::fs::write(&path, format!("{good}\n[package.one]\nalow = false\n")).unwrap();
+    let refused = call();
+    let words = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    assert!(
+        words.contains("until its owner mends this") && words.contains("policy.toml"),
+        "{words}"
+    );
+    assert_eq!(gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"], json!([]));
+    std::fs::write(&path, good.replace("undeclared", "# mended\nundeclared")).unwrap();
+    assert_eq!(call()["result"]["content"][0]["text"], "one");
+}

@@ -1,6 +1,7 @@
 //! `tools/list` and `tools/call`.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use host::{Call, Made, Resumed, Warmth};
 use serde_json::{Map, Value, json};
@@ -69,11 +70,17 @@ pub(crate) async fn call(
     }
     let found = match stock.list(view).offer(&name) {
         Some(offer) => Arc::clone(offer),
-        None => return Err(unknown(&name)),
+        None => return Err(stock.trouble.as_ref().map_or_else(|| unknown(&name), closed)),
     };
     stock = gateway.shelf.stock_with(&found.package).await;
     let Some(offer) = stock.list(view).offer(&name).cloned() else { return Err(unknown(&name)) };
     make(gateway, asked, &stock, &offer, arguments, answers).await
+}
+
+/// Nothing can be called.
+fn closed((_, words): &(Instant, String)) -> Error {
+    let words = format!("no tool can be called until its owner mends this: {words}");
+    Error::new(Code::Internal, words)
 }
 
 fn unknown(name: &str) -> Error {
