@@ -32,15 +32,14 @@ pub(crate) async fn make(
     by: By,
 ) -> Result<Output, CallError> {
     let input = arguments.to_string();
-    let key = [by.name.clone(), format!("{}#{}", offer.package.id, offer.action), input.clone()];
     let called_off = CancellationToken::new();
     let _guard = called_off.clone().drop_guard();
     let call = Call {
         action: offer.action.clone(),
         input,
-        surface: Surface::Agent { name: "http".to_owned(), session: by.name },
+        surface: Surface::Agent { name: "http".to_owned(), session: by.name.clone() },
         approver: None,
-        ticket: gateway.take_ticket(&key),
+        ticket: None,
         folder: by.folder,
         within: None,
         progress: None,
@@ -52,7 +51,7 @@ pub(crate) async fn make(
     let about = Told {
         package: &offer.package.id,
         surface: "http",
-        session: &key[0],
+        session: &by.name,
         revision: None,
         traceparent: by.traceparent.as_deref(),
     };
@@ -62,7 +61,7 @@ pub(crate) async fn make(
     drop(calling);
     let own = made.violation.take().map(|violation| (Arc::clone(&offer.tool), violation));
     gateway.violated(own.into_iter().chain(made.step_violations.drain(..)));
-    made.reply.inspect_err(|error| gateway.keep_ticket_of(error, key))
+    made.reply
 }
 
 /// Arguments without what only stands there because every property had to: a model that is held to a strict schema writes `null`

@@ -1,11 +1,9 @@
 //! Everything that the faces of a gateway share.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use host::{CallError, Host, Notice, Tool, Violation};
-use ledger::state::approvals::TicketId;
+use host::{Host, Notice, Tool, Violation};
 use trace::Traces;
 
 use crate::door::Door;
@@ -20,9 +18,6 @@ use crate::watch::Watch;
 
 /// How often it is looked whether what is installed has changed, while anybody is there to be told.
 const LOOK_AGAIN: Duration = Duration::from_secs(1);
-
-/// How many questions to the owner are remembered, so that the same call is the answered one.
-const MOST_TICKETS: usize = 1000;
 
 /// What whoever starts a gateway decides.
 #[derive(Clone, Debug)]
@@ -49,8 +44,6 @@ pub struct Gateway {
     pub(crate) door: Door,
     /// Those who are told of changes.
     clients: Mutex<Vec<Weak<Client>>>,
-    /// The questions that calls have raised: by who asks, and what.
-    tickets: Mutex<HashMap<[String; 3], TicketId>>,
 }
 
 impl Gateway {
@@ -71,7 +64,6 @@ impl Gateway {
             console: options.console,
             door: Door::default(),
             clients: Mutex::default(),
-            tickets: Mutex::default(),
         });
         let told = Arc::downgrade(&gateway);
         host.listen(move |package, notice| {
@@ -193,25 +185,5 @@ impl Gateway {
             let steward = Arc::clone(self.shelf.steward());
             tokio::task::spawn_blocking(move || steward.violated(&tool, &violation));
         }
-    }
-
-    /// Keeps the question that a call raised, where it did.
-    pub(crate) fn keep_ticket_of(&self, error: &CallError, call: [String; 3]) {
-        if let Some(ticket) = error.details["ticket"].as_str().and_then(TicketId::parse) {
-            self.keep_ticket(call, ticket);
-        }
-    }
-
-    /// The question that the same call raised before.
-    pub(crate) fn take_ticket(&self, call: &[String; 3]) -> Option<TicketId> {
-        lock(&self.tickets).remove(call)
-    }
-
-    pub(crate) fn keep_ticket(&self, call: [String; 3], ticket: TicketId) {
-        let mut tickets = lock(&self.tickets);
-        if tickets.len() >= MOST_TICKETS {
-            tickets.clear();
-        }
-        tickets.insert(call, ticket);
     }
 }

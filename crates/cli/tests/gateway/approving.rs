@@ -65,21 +65,25 @@ fn a_refusal_is_told_as_one() {
 fn the_person_at_a_client_of_the_older_era_is_asked_in_it() {
     let (desk, _scripts) = asked();
     let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
-    for (decision, expected) in
-        [("allow", "wiped a 1"), ("deny", "refused"), ("allow", "wiped a 2")]
+    for (what, decision, expected) in
+        [("a", "allow", "wiped a 1"), ("b", "deny", "refused"), ("a", "allow", "wiped a 2")]
     {
-        client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "wipe_wipe", "arguments": { "what": "a" } } }));
+        client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "wipe_wipe", "arguments": { "what": what } } }));
         let question = client.next();
         assert_eq!(question["method"], "elicitation/create", "{question}");
         let message = question["params"]["message"].as_str().unwrap();
         assert!(
-            message.contains("`wipe` of mcpb:wipe") && message.contains("{\"what\":\"a\"}"),
+            message.contains("`wipe` of mcpb:wipe")
+                && message.contains(&json!({ "what": what }).to_string()),
             "{message}"
         );
         client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "decision": decision } } }));
         let answer = client.next();
         assert!(words(&answer["result"]).contains(expected), "{answer}");
     }
+    // A no is not asked about again so soon.
+    let told = client.call("wipe_wipe", json!({ "what": "b" }));
+    assert_eq!(told["structuredContent"]["error"]["code"], "denied", "{told}");
 }
 
 #[test]
@@ -170,4 +174,18 @@ fn questions_of_older_servers_wait_for_clients_of_the_newer_era() {
     again["inputResponses"] = json!({ name: { "action": "accept", "content": { "username": "ada", "email": "a@example.com", "response": "ada" } } });
     let done = gate.ask_as("/mcp/raw/older", &[], &can, "tools/call", again).last();
     assert!(words(&done["result"]).contains("ada"), "{done}");
+}
+
+#[test]
+fn an_answer_outlives_the_gateway_that_asked() {
+    let (desk, _scripts) = asked();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let told = gate.call("/mcp", "wipe_wipe", json!({}));
+    let ticket = told["structuredContent"]["error"]["details"]["ticket"].as_str().unwrap();
+    drop(gate);
+    desk.done(&["approve", "allow", ticket]);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    assert_eq!(words(&gate.call("/mcp", "wipe_wipe", json!({}))), "wiped None 1");
+    let again = gate.call("/mcp", "wipe_wipe", json!({}));
+    assert_eq!(again["structuredContent"]["error"]["code"], "needs_approval", "{again}");
 }

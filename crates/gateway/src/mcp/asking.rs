@@ -25,7 +25,6 @@ pub(crate) fn is_question(error: &CallError) -> bool {
 pub(crate) async fn ask(making: &Making<'_>, error: &CallError) -> Result<String, Error> {
     let Some(ticket) = ticket_of(error) else { return Ok(making.refused(error)) };
     if !may_ask(making) {
-        making.gateway.keep_ticket(making.key(), ticket);
         return Ok(making.refused(error));
     }
     let params = question(making, error);
@@ -40,10 +39,7 @@ pub(crate) async fn ask(making: &Making<'_>, error: &CallError) -> Result<String
             let ticket = answer_ticket(making, ticket, &answer).await?;
             making.start(ticket, None).await
         }
-        Err(_) => {
-            making.gateway.keep_ticket(making.key(), ticket);
-            Ok(making.refused(error))
-        }
+        Err(_) => Ok(making.refused(error)),
     }
 }
 

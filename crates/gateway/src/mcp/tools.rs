@@ -125,7 +125,7 @@ pub(crate) async fn make(
 ) -> Result<String, Error> {
     let making = Making { gateway, asked, stock, offer, input: arguments.to_string() };
     let mut resumed = None;
-    let mut ticket = gateway.take_ticket(&making.key());
+    let mut ticket = None;
     if let Some(state) = &answers.state {
         let not_ours = || {
             let words = "`requestState` is none of ours, is for another request, or ran out";
@@ -156,13 +156,6 @@ pub(crate) async fn make(
 }
 
 impl Making<'_> {
-    /// Whose call it is, and what it is: the same call again has the same.
-    pub(crate) fn key(&self) -> [String; 3] {
-        let Offer { package, action, .. } = &**self.offer;
-        let (session, id) = (&self.asked.client.session, &package.id);
-        [session.clone(), format!("{id}#{action}"), self.input.clone()]
-    }
-
     /// What a state that is handed out for it is bound to.
     pub(crate) fn binding(&self) -> Binding {
         let Offer { package, action, .. } = &**self.offer;

@@ -70,7 +70,16 @@ impl Host {
             arguments: asking.digest(),
             surface: call.surface.name().to_owned(),
         };
-        let Some(ticket) = &call.ticket else {
+        let state = &self.records.state;
+        // The same call again is the one that was answered. A no counts for as long as a yes would have.
+        let answered = match &call.ticket {
+            Some(ticket) => Some(ticket.clone()),
+            None => {
+                let found = state.answered(&asked, session, now()).await;
+                found.map_err(|error| broken(&error))?
+            }
+        };
+        let Some(ticket) = &answered else {
             let input = &prepared.input;
             let input = if input.arguments.is_whole() {
                 input.arguments.value().clone()
@@ -93,7 +102,6 @@ impl Host {
                 .with("ticket", ticket.to_string())
                 .with("expires", expires.to_string()));
         };
-        let state = &self.records.state;
         let refused = |words: &str| Err(CallError::new(Kind::Denied, words));
         match state.take(ticket, &asked, now()).await.map_err(|error| broken(&error))? {
             Taken::Approved(shown) => {

@@ -175,6 +175,31 @@ impl State {
         Ok(rows.into_iter().map(ticket).collect())
     }
 
+    /// The ticket of this very call of a session that was answered and not used yet: whoever makes the same call again need
+    /// not remember it, and neither need whoever makes it for them.
+    pub async fn answered(
+        &self,
+        call: &Asked,
+        session: &str,
+        now: Time,
+    ) -> Result<Option<TicketId>, StateError> {
+        let found: Option<(String,)> = sqlx::query_as(
+            "SELECT id FROM tickets WHERE package = $1 AND action = $2 AND arguments = $3 \
+             AND surface = $4 AND session = $5 AND answer IS NOT NULL AND used IS NULL \
+             AND expires > $6 ORDER BY answered DESC, id LIMIT 1",
+        )
+        .bind(&call.package)
+        .bind(&call.action)
+        .bind(&call.arguments)
+        .bind(&call.surface)
+        .bind(session)
+        .bind(now.unix_millis())
+        .fetch_optional(&mut *self.connection().await)
+        .await
+        .map_err(|error| self.failed("look for an answer", error))?;
+        Ok(found.map(|(id,)| TicketId(id)))
+    }
+
     /// Uses a ticket for a call. Of all processes that try, one gets [`Taken::Approved`].
     pub async fn take(&self, id: &TicketId, call: &Asked, now: Time) -> Result<Taken, StateError> {
         type Row = (String, String, String, String, Option<String>, Option<i64>, i64);
