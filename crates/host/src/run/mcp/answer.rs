@@ -345,7 +345,7 @@ mod tests {
             "inputRequests": { "q": { "method": "elicitation/create", "params": { "message": "Who?" } } },
         });
         let error = read_any(answer).unwrap_err();
-        assert_eq!(error.kind, Kind::Failed);
+        assert_eq!(error.kind, Kind::Unfinished);
         assert!(error.message.ends_with("Who?"), "{error}");
         assert!(error.details["inputRequests"]["q"].is_object());
         assert_eq!(read_any(json!({ "odd": 1 })).unwrap_err().kind, Kind::BadOutput);
