@@ -273,12 +273,22 @@ async fn allow(
             by: "terminal".to_owned(),
         };
         let remembered = remember(records, rule).await?;
+        if is_covered(ticket, &pattern) {
+            let spent = records.state.spend(&ticket.id, now()).await;
+            spent.map_err(|error| owner::of_state(&error))?;
+        }
         let session = session_of(&remembered.rule.lasts).map_or("", |_| " in this session");
         let (number, fitting) = (remembered.id, fitting(&pattern));
         done.note(format!("Rule {number}: it is not asked about again{session} {fitting}"));
         document["remembered"] = rule_value(&remembered);
     }
     Ok(document)
+}
+
+/// Whether a rule lets the call of a ticket through. What is asked the first time only is remembered when the ticket is used.
+fn is_covered(ticket: &Ticket, pattern: &Pattern) -> bool {
+    let shown = shown(ticket);
+    shown["is_first"] != true && pattern.fits(&Arguments::new(shown["input"].clone()))
 }
 
 /// Remembers a rule, which may be one that is remembered already.

@@ -200,6 +200,17 @@ impl State {
         Ok(found.map(|(id,)| TicketId(id)))
     }
 
+    /// Uses up a ticket without a call: what it allows is allowed by a rule from now on, and should not outlive that rule.
+    pub async fn spend(&self, id: &TicketId, now: Time) -> Result<(), StateError> {
+        sqlx::query("UPDATE tickets SET used = $2 WHERE id = $1 AND used IS NULL")
+            .bind(&id.0)
+            .bind(now.unix_millis())
+            .execute(&mut *self.connection().await)
+            .await
+            .map(drop)
+            .map_err(|error| self.failed("use up a ticket", error))
+    }
+
     /// Uses a ticket for a call. Of all processes that try, one gets [`Taken::Approved`].
     pub async fn take(&self, id: &TicketId, call: &Asked, now: Time) -> Result<Taken, StateError> {
         type Row = (String, String, String, String, Option<String>, Option<i64>, i64);

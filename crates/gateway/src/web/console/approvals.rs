@@ -228,10 +228,17 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
         lasts,
         by: BY.to_owned(),
     };
-    match state.remember(&rule, now()).await {
-        Ok(_) => done(words),
-        Err(error) => unwritten(&error),
+    if let Err(error) = state.remember(&rule, now()).await {
+        return unwritten(&error);
     }
+    // Both cover the call that waits. What is asked the first time only is remembered when the ticket is used.
+    let shown: serde_json::Value = serde_json::from_str(&ticket.shown.text).unwrap_or_default();
+    if shown["is_first"] != true
+        && let Err(error) = state.spend(&ticket.id, now()).await
+    {
+        return unwritten(&error);
+    }
+    done(words)
 }
 
 async fn forget(console: &Console, number: &str) -> Note {
