@@ -15,9 +15,10 @@ use tokio::sync::mpsc;
 
 use super::client::{Client, Line, lock};
 use super::error::{Code, Error};
-use super::message::{self, Message, Request};
-use super::revision::{Meta, Revision};
-use super::{headers, serve};
+use super::headers;
+use super::message::{self, Message};
+use super::revision::Revision;
+use super::serve::{self, Whole};
 use crate::gateway::Gateway;
 use crate::view::View;
 use crate::web::Shown;
@@ -97,9 +98,9 @@ pub(crate) async fn post(
     shown: &Shown,
     view: View,
     head: &HeaderMap,
-    body: Bytes,
+    body: &[u8],
 ) -> Response {
-    let Ok(text) = std::str::from_utf8(&body) else {
+    let Ok(text) = std::str::from_utf8(body) else {
         return refused(None, &Error::new(Code::NoJson, "this is no UTF-8"));
     };
     if let Some(id) = head.get(SESSION).and_then(|id| id.to_str().ok())
@@ -113,8 +114,12 @@ pub(crate) async fn post(
             None => status(StatusCode::ACCEPTED),
         };
     }
-    let message = match message::parse(text) {
-        Ok(message) => message,
+    let asked = match message::parse(text) {
+        Ok(Message::Request(request)) => match Whole::of(&request) {
+            Ok(whole) => Ok(whole),
+            Err(error) => return refused(Some(&request.id), &error),
+        },
+        Ok(other) => Err(other),
         Err((id, error)) => return refused(id.as_ref(), &error),
     };
     let in_session = head.get(SESSION).map(|id| id.to_str().unwrap_or_default());
@@ -123,17 +128,17 @@ pub(crate) async fn post(
             Some(client) => client,
             None => return plain(StatusCode::NOT_FOUND, "there is no such session"),
         },
-        None => match &message {
-            Message::Request(request) if is_greeting(request, head) => {
+        None => match asked {
+            Ok(request) if is_greeting(&request, head) => {
                 let Some((id, client)) = sessions.begin(shown, view) else {
                     return plain(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
                 };
                 gateway.join(&client);
                 let (line, _unheard) = Line::new();
+                let named = request.id.clone();
                 let answer = serve::answer(gateway, &client, request, &line).await;
                 let is_well = answer.is_ok();
-                let mut response =
-                    json(StatusCode::OK, message::answer(Some(&request.id), &answer));
+                let mut response = json(StatusCode::OK, message::answer(Some(&named), &answer));
                 if is_well && let Ok(id) = HeaderValue::from_str(&id) {
                     response.headers_mut().insert(SESSION, id);
                 } else {
@@ -145,17 +150,16 @@ pub(crate) async fn post(
             _ => Arc::new(Client::new(shown.caller(shown.name.clone(), view))),
         },
     };
-    match message {
-        Message::Request(request) => {
+    match asked {
+        Ok(request) => {
             if in_session.is_none()
                 && let Err(error) = check(gateway, &client, head, &request).await
             {
                 return refused(Some(&request.id), &error);
             }
-            let owned = (Arc::clone(gateway), client, body.clone());
-            answer(owned, in_session.is_some(), head).await
+            answer((Arc::clone(gateway), client, request), in_session.is_some(), head).await
         }
-        other => {
+        Err(other) => {
             serve::hear(&client, &other);
             status(StatusCode::ACCEPTED)
         }
@@ -163,11 +167,11 @@ pub(crate) async fn post(
 }
 
 /// Whether a request begins a conversation of the older era.
-fn is_greeting(request: &Request<'_>, head: &HeaderMap) -> bool {
+fn is_greeting(request: &Whole, head: &HeaderMap) -> bool {
     let is_newer = |name: &str| Revision::named(name).is_some_and(Revision::is_stateless);
     let by_head = head.get(REVISION).and_then(|value| value.to_str().ok()).is_some_and(is_newer);
-    let meta = request.params().map(|params| Meta::of(&params)).unwrap_or_default();
-    request.method == "initialize" && !by_head && !meta.revision.is_some_and(|name| is_newer(&name))
+    let by_meta = request.meta.revision.as_deref().is_some_and(is_newer);
+    request.method == "initialize" && !by_head && !by_meta
 }
 
 /// Refuses a request of the newer era that is not whole, or whose headers say something else.
@@ -175,10 +179,9 @@ async fn check(
     gateway: &Arc<Gateway>,
     client: &Client,
     head: &HeaderMap,
-    request: &Request<'_>,
+    request: &Whole,
 ) -> Result<(), Error> {
-    let params = request.params()?;
-    let meta = Meta::of(&params);
+    let Whole { method, params, meta, .. } = request;
     let by_head = head.get(REVISION).map(|value| value.to_str().unwrap_or_default());
     let said = meta.revision.as_deref();
     if let (Some(by_head), Some(said)) = (by_head, said)
@@ -196,19 +199,19 @@ async fn check(
         let words = "the header `mcp-protocol-version` is missing";
         return Err(Error::new(Code::Headers, words));
     }
-    if request.method != "tools/call" {
-        return headers::check(head, &request.method, &params, None);
+    if method != "tools/call" {
+        return headers::check(head, method, params, None);
     }
     let stock = gateway.stock().await;
     let list = stock.list(&client.view);
     let offer = params["name"].as_str().and_then(|name| list.offer(name));
     let schema = offer.map(|offer| &offer.definition["inputSchema"]);
-    headers::check(head, &request.method, &params, schema)
+    headers::check(head, method, params, schema)
 }
 
 /// Works on a request, and answers it at once where nothing has to be said before.
 async fn answer(
-    (gateway, client, body): (Arc<Gateway>, Arc<Client>, Bytes),
+    (gateway, client, request): (Arc<Gateway>, Arc<Client>, Whole),
     is_in_session: bool,
     head: &HeaderMap,
 ) -> Response {
@@ -218,19 +221,16 @@ async fn answer(
     let working = {
         let gone = gone.clone();
         async move {
-            let text = std::str::from_utf8(&body).unwrap_or_default();
-            let Ok(Message::Request(request)) = message::parse(text) else {
-                return (200, String::new());
-            };
+            let id = request.id.clone();
             let answer = tokio::select! {
-                answer = serve::answer(&gateway, &client, &request, &line) => answer,
+                answer = serve::answer(&gateway, &client, request, &line) => answer,
                 () = gone.cancelled() => Err(Error::new(Code::BadRequest, "nobody waits for it any more")),
             };
             let status = match &answer {
                 Err(error) if !is_in_session => error.status(),
                 _ => 200,
             };
-            (status, message::answer(Some(&request.id), &answer))
+            (status, message::answer(Some(&id), &answer))
         }
     };
     let mut working = Box::pin(working);

@@ -9,7 +9,7 @@ pub use super::client::Caller;
 use super::client::{Client, Line};
 use super::error::{Code, Error};
 use super::message::{self, Message};
-use super::serve;
+use super::serve::{self, Whole};
 use crate::gateway::Gateway;
 
 /// The longest line of a client.
@@ -113,26 +113,28 @@ fn take(
         });
         return;
     }
-    match message::parse(text) {
+    let read = match message::parse(text) {
         Ok(Message::Request(request)) => {
-            // What comes after a greeting need not wait for the answer to it.
-            if request.method == "initialize"
-                && let Ok(params) = request.params()
-            {
-                let _ = serve::note_greeting(client, &params);
-            }
+            Whole::of(&request).map_err(|error| (Some(request.id), error))
         }
         Ok(other) => return serve::hear(client, &other),
+        Err(wrong) => Err(wrong),
+    };
+    let whole = match read {
+        Ok(whole) => whole,
         Err((id, error)) => {
             line.tell(message::answer(id.as_ref(), &Err(error)));
             return;
         }
+    };
+    if whole.method == "initialize" {
+        // What comes after a greeting need not wait for the answer to it.
+        let _ = serve::note_greeting(client, &whole.params);
     }
     let (gateway, client, line) = (Arc::clone(gateway), Arc::clone(client), line.clone());
-    let text = text.to_owned();
     working.spawn(async move {
-        let Ok(Message::Request(request)) = message::parse(&text) else { return };
-        let answer = serve::answer(&gateway, &client, &request, &line).await;
-        line.send(message::answer(Some(&request.id), &answer)).await;
+        let id = whole.id.clone();
+        let answer = serve::answer(&gateway, &client, whole, &line).await;
+        line.send(message::answer(Some(&id), &answer)).await;
     });
 }

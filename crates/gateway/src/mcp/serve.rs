@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 
 use super::client::{Asked, Client, Greeting, LEVELS, Line, lock};
 use super::error::{Code, Error};
-use super::message::{self, Message, Request};
+use super::message::{self, Id, Message, Request};
 use super::revision::{Meta, Revision, key};
 use super::{listen, result, servers, tasks, tools};
 use crate::gateway::Gateway;
@@ -18,16 +18,32 @@ use crate::view::View;
 /// How many messages one may hold.
 const MOST_IN_BATCH: usize = 100;
 
+/// A request, read once.
+#[derive(Debug)]
+pub(crate) struct Whole {
+    pub(crate) id: Id,
+    pub(crate) method: String,
+    pub(crate) params: Value,
+    pub(crate) meta: Meta,
+}
+
+impl Whole {
+    pub(crate) fn of(request: &Request<'_>) -> Result<Self, Error> {
+        let params = request.params()?;
+        let (id, method) = (request.id.clone(), request.method.clone().into_owned());
+        Ok(Self { id, method, meta: Meta::of(&params), params })
+    }
+}
+
 /// Answers a request. What comes back is a result as it is sent.
 pub(crate) async fn answer(
     gateway: &Arc<Gateway>,
     client: &Arc<Client>,
-    request: &Request<'_>,
+    request: Whole,
     line: &Line,
 ) -> Result<String, Error> {
-    let params = request.params()?;
-    let meta = Meta::of(&params);
-    let method = &*request.method;
+    let Whole { id, method, params, meta } = request;
+    let method = &*method;
     if method == "initialize" && meta.revision.is_none() {
         return greeted(gateway, client, note_greeting(client, &params)?).await;
     }
@@ -42,13 +58,13 @@ pub(crate) async fn answer(
             (revision, capabilities.clone())
         }
     };
-    let begun = client.begin(&request.id)?;
+    let begun = client.begin(&id)?;
     let asked = Asked {
         client: Arc::clone(client),
         revision,
         capabilities,
         meta,
-        id: request.id.clone(),
+        id,
         line: line.clone(),
         cancel: begun.cancel.clone(),
     };
@@ -72,8 +88,12 @@ pub(crate) async fn answer_batch(
     let each = batch.iter().map(|one| async move {
         match message::parse(one.get()) {
             Ok(Message::Request(request)) => {
-                let answered = answer(gateway, client, &request, line).await;
-                Some(message::answer(Some(&request.id), &answered))
+                let id = request.id.clone();
+                let answered = match Whole::of(&request) {
+                    Ok(whole) => answer(gateway, client, whole, line).await,
+                    Err(error) => Err(error),
+                };
+                Some(message::answer(Some(&id), &answered))
             }
             Ok(other) => {
                 hear(client, &other);

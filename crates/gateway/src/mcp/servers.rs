@@ -72,9 +72,9 @@ impl Listings {
     }
 }
 
-/// One of the lists.
+/// One of the lists that a server keeps.
 #[derive(Clone, Copy)]
-struct Sort {
+struct Kept {
     method: &'static str,
     /// What the entries are called in the answer.
     key: &'static str,
@@ -82,11 +82,11 @@ struct Sort {
     capability: &'static str,
 }
 
-const PROMPTS: Sort = Sort { method: "prompts/list", key: "prompts", capability: "prompts" };
-const RESOURCES: Sort =
-    Sort { method: "resources/list", key: "resources", capability: "resources" };
-const TEMPLATES: Sort =
-    Sort { method: "resources/templates/list", key: "resourceTemplates", capability: "resources" };
+const PROMPTS: Kept = Kept { method: "prompts/list", key: "prompts", capability: "prompts" };
+const RESOURCES: Kept =
+    Kept { method: "resources/list", key: "resources", capability: "resources" };
+const TEMPLATES: Kept =
+    Kept { method: "resources/templates/list", key: "resourceTemplates", capability: "resources" };
 
 /// A list of all that the servers of a view have.
 pub(crate) async fn list(
@@ -126,7 +126,7 @@ async fn listed(
     stock: &Stock,
     asked: &Asked,
     servers: &[Server],
-    kind: Sort,
+    kind: Kept,
 ) -> Vec<Arc<Vec<Value>>> {
     let each = servers.iter().map(|server| async move {
         let key = (server.package.id.clone(), kind.method.to_owned());
@@ -148,7 +148,7 @@ async fn entries(
     stock: &Stock,
     asked: &Asked,
     server: &Server,
-    kind: Sort,
+    kind: Kept,
 ) -> Result<Vec<Value>, CallError> {
     let (_, greeting) = request(stock, asked, server, GREETING, json!({})).await?;
     if greeting["capabilities"].get(kind.capability).is_none() {

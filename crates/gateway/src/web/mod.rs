@@ -217,7 +217,7 @@ async fn speak(web: &Arc<Web>, request: Request, view: View) -> Response {
         Method::POST => match read(body).await {
             Ok(body) => {
                 let (gateway, sessions) = (&web.gateway, &web.sessions);
-                Box::pin(http::post(gateway, sessions, &shown, view, headers, body)).await
+                Box::pin(http::post(gateway, sessions, &shown, view, headers, &body)).await
             }
             Err(response) => response,
         },
