@@ -148,13 +148,21 @@ pub(crate) fn all(home: &Home, printer: Printer) -> Result<Vec<Loaded>, Failure>
 }
 
 fn tool_of(named: &Named, home: &Home, printer: Printer) -> Result<Tool, Failure> {
+    if let Some(pinned) = &named.pinned {
+        warn_taken_back(pinned, home, printer);
+    }
+    with_files(named, home).map(|(tool, _)| tool)
+}
+
+/// A package as a tool, and the files that it is made of and that were agreed to.
+pub(crate) fn with_files(named: &Named, home: &Home) -> Result<(Tool, Vec<PathBuf>), Failure> {
     let at = self::home(home);
     check_not_locked(named, home)?;
-    let Some(pinned) = &named.pinned else { return declared(named, &at) };
-    warn_taken_back(pinned, home, printer);
+    let Some(pinned) = &named.pinned else { return Ok((declared(named, &at)?, Vec::new())) };
     let installed = Installed::load(&at, pinned)?;
     check_unchanged(&installed, named)?;
-    tool(installed, named)
+    let files = installed.record.files.iter().map(|file| installed.root.join(&file.path)).collect();
+    Ok((tool(installed, named)?, files))
 }
 
 /// Tells whoever calls it that a version was taken back for security, once its registry has said so.
@@ -198,7 +206,7 @@ pub(crate) fn version(
 }
 
 /// Refuses what stands above a baseline that the policy holds to.
-pub(crate) fn check_not_locked(named: &Named, home: &Home) -> Result<(), Failure> {
+fn check_not_locked(named: &Named, home: &Home) -> Result<(), Failure> {
     let policy = owner::policy(home)?;
     let rules = policy.of(&named.id, bare(&named.id));
     if named.layer == Layer::Base || !rules.is_some_and(|rules| rules.locked) {
@@ -213,7 +221,7 @@ pub(crate) fn check_not_locked(named: &Named, home: &Home) -> Result<(), Failure
 }
 
 /// What was agreed to is what runs.
-pub(crate) fn check_unchanged(installed: &Installed, named: &Named) -> Result<(), Failure> {
+fn check_unchanged(installed: &Installed, named: &Named) -> Result<(), Failure> {
     let changed = installed.changed_files();
     if changed.is_empty() {
         return Ok(());
@@ -226,7 +234,7 @@ pub(crate) fn check_unchanged(installed: &Installed, named: &Named) -> Result<()
 }
 
 /// An entry that is only declared in a catalog of the home, as a tool. It has the files that its origin names, or none.
-pub(crate) fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
+fn declared(named: &Named, at: &install::Home) -> Result<Tool, Failure> {
     let path = at.path().join(match named.layer {
         Layer::Base => catalog::BASE,
         Layer::Local => catalog::LOCAL,

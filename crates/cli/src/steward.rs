@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use gateway::steward::{By, Deed, Package, Standing, Steward, Trouble};
 use host::{Settings, Tool, Violation};
 use install::revoked::{self, State};
-use install::{Contents, Installed, catalog};
+use install::{Contents, catalog};
 use serde_json::Value;
 use zeroize::Zeroizing;
 
@@ -42,7 +42,7 @@ impl Steward for Owner {
         let at = installed::home(&self.home);
         let contents = at.read().map_err(|error| error.to_string())?;
         let all = contents.listed();
-        Ok(all.iter().map(|one| self.package(&installed::named_of(one), &contents, &at)).collect())
+        Ok(all.iter().map(|one| self.package(&installed::named_of(one), &contents)).collect())
     }
 
     fn violated(&self, tool: &Tool, violation: &Violation) {
@@ -56,9 +56,11 @@ impl Steward for Owner {
 }
 
 impl Owner {
-    fn package(&self, named: &Named, contents: &Contents, at: &install::Home) -> Package {
-        let mut files = Vec::new();
-        let tool = self.tool(named, at, &mut files).map_err(|failure| words(&failure));
+    fn package(&self, named: &Named, contents: &Contents) -> Package {
+        let (tool, files) = match self.tool(named) {
+            Ok((tool, files)) => (Ok(tool), files),
+            Err(failure) => (Err(words(&failure)), Vec::new()),
+        };
         let version = named.pinned.as_ref().map(|pinned| pinned.version.clone());
         let standing = match contents.revoked.get(&named.id).map(|one| one.state) {
             Some(State::Revoked) => Standing::Revoked,
@@ -122,26 +124,12 @@ impl Owner {
         }
     }
 
-    fn tool(
-        &self,
-        named: &Named,
-        at: &install::Home,
-        files: &mut Vec<PathBuf>,
-    ) -> Result<Tool, Failure> {
-        installed::check_not_locked(named, &self.home)?;
-        let mut tool = match &named.pinned {
-            None => installed::declared(named, at)?,
-            Some(pinned) => {
-                let found = Installed::load(at, pinned)?;
-                installed::check_unchanged(&found, named)?;
-                files.extend(found.record.files.iter().map(|file| found.root.join(&file.path)));
-                installed::tool(found, named)?
-            }
-        };
+    fn tool(&self, named: &Named) -> Result<(Tool, Vec<PathBuf>), Failure> {
+        let (mut tool, files) = installed::with_files(named, &self.home)?;
         if tool.package.chain.is_some() {
             steps::link_one(&mut tool, &[], &self.home, Printer::silent());
         }
-        Ok(tool)
+        Ok((tool, files))
     }
 }
 

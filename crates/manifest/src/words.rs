@@ -5,6 +5,19 @@
 use crate::inert::short;
 use crate::model::{Action, AuthKind, Channel, Input, Package, Permissions, Sandbox, SideEffects};
 
+/// A number, its thousands apart.
+pub fn grouped(number: u64) -> String {
+    let digits = number.to_string();
+    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
+    for (at, digit) in digits.chars().enumerate() {
+        if at > 0 && (digits.len() - at).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
+}
+
 /// How much a fact should weigh with whoever reads it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Weight {

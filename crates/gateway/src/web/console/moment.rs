@@ -1,5 +1,6 @@
 //! Moments, times and numbers as people write them.
 
+pub(super) use manifest::words::grouped;
 use std::time::Duration;
 
 use ledger::Time;
@@ -60,19 +61,6 @@ pub(super) fn percent(part: f64) -> String {
 /// A number with its noun.
 pub(super) fn count(number: usize, noun: &str) -> String {
     format!("{} {noun}{}", grouped(number as u64), if number == 1 { "" } else { "s" })
-}
-
-/// A number, its thousands apart.
-pub(super) fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::with_capacity(digits.len() + digits.len() / 3);
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 #[cfg(test)]

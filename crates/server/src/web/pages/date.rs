@@ -59,17 +59,9 @@ pub(super) fn bytes(count: u64) -> String {
     }
 }
 
-/// A number with its thousands apart.
+/// A number, its thousands apart.
 pub(super) fn grouped(count: usize) -> String {
-    let digits = count.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
+    manifest::words::grouped(count as u64)
 }
 
 #[cfg(test)]
