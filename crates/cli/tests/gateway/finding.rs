@@ -3,35 +3,20 @@
 use serde_json::{Value, json};
 
 use crate::common::{Desk, write_below};
-use crate::gate::{Gate, Joined, home, words};
+use crate::gate::{Gate, Joined, home, speaking, words};
 
 /// A server with so many tools.
 fn many(count: usize, policy: &str) -> (Desk, Desk) {
     let scripts = Desk::new();
-    let path = write_below(
-        scripts.0.path(),
-        "many.py",
-        &format!(
-            r#"
-import json, sys
+    let before = format!(
+        r#"
 TOOLS = [{{"name": f"measure_{{n}}", "description": f"Measures the length of thing number {{n}} in metres",
   "inputSchema": {{"type": "object", "properties": {{"thing": {{"type": "string"}}}}}}}} for n in range({count})]
 TOOLS[3] = {{"name": "translate_text", "description": "Translates a text into another language",
   "inputSchema": {{"type": "object", "properties": {{"text": {{"type": "string"}}}}, "required": ["text"]}}}}
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message: continue
-    method = message["method"]
-    if method == "initialize": result = {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "many", "version": "1"}}}}
-    elif method == "tools/list": result = {{"tools": TOOLS}}
-    elif method == "tools/call": result = {{"content": [{{"type": "text", "text": message["params"]["name"]}}]}}
-    else:
-        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
-        continue
-    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
 "#
-        ),
     );
+    let path = speaking(scripts.0.path(), "many", &before, "TOOLS", r#"_words(params["name"])"#);
     (home(&[("many", &path)], policy), scripts)
 }
 

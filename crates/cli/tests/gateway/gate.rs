@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -40,33 +41,51 @@ pub(crate) fn conformance() -> String {
 }
 
 /// A server with one tool of this body, which gets `arguments` and gives back a text.
-pub(crate) fn server(desk: &std::path::Path, name: &str, tool: &str, body: &str) -> String {
+pub(crate) fn server(folder: &Path, name: &str, tool: &str, body: &str) -> String {
     let body = body.replace('\n', "\n    ");
+    let before = format!(
+        "calls = 0\ndef {tool}(arguments):\n    global calls\n    calls += 1\n    {body}\n"
+    );
+    let tools = format!(
+        r#"[{{"name": "{tool}", "description": "{tool} of {name}", "inputSchema": {{"type": "object"}}}}]"#
+    );
+    let called = format!("_words({tool}(arguments))");
+    speaking(folder, name, &before, &tools, &called)
+}
+
+/// A server of the older era in Python: what is defined first, its tools, and the result of a call, which has `params`, their `arguments`
+/// and `_words` for a text.
+pub(crate) fn speaking(
+    folder: &Path,
+    name: &str,
+    before: &str,
+    tools: &str,
+    called: &str,
+) -> String {
     let text = format!(
         r#"import json, os, sys, time
-calls = 0
-def {tool}(arguments):
-    global calls
-    calls += 1
-    {body}
+def _words(said): return {{"content": [{{"type": "text", "text": str(said)}}]}}
+def _say(message): print(json.dumps({{"jsonrpc": "2.0", **message}}), flush=True)
+{before}
 for line in sys.stdin:
     message = json.loads(line)
     if "id" not in message:
         continue
     method, params = message["method"], message.get("params") or {{}}
+    arguments = params.get("arguments") or {{}}
     if method == "initialize":
-        result = {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{}}}}, "serverInfo": {{"name": "{name}", "version": "1"}}}}
+        result = {{"protocolVersion": "2025-11-25", "capabilities": {{"tools": {{"listChanged": True}}}}, "serverInfo": {{"name": "{name}", "version": "1"}}}}
     elif method == "tools/list":
-        result = {{"tools": [{{"name": "{tool}", "description": "{tool} of {name}", "inputSchema": {{"type": "object"}}}}]}}
+        result = {{"tools": {tools}}}
     elif method == "tools/call":
-        result = {{"content": [{{"type": "text", "text": str({tool}(params.get("arguments") or {{}}))}}]}}
+        result = {called}
     else:
-        print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "error": {{"code": -32601, "message": "no"}}}}), flush=True)
+        _say({{"id": message["id"], "error": {{"code": -32601, "message": "no"}}}})
         continue
-    print(json.dumps({{"jsonrpc": "2.0", "id": message["id"], "result": result}}), flush=True)
+    _say({{"id": message["id"], "result": result}})
 "#
     );
-    write_below(desk, &format!("{name}.py"), &text)
+    write_below(folder, &format!("{name}.py"), &text)
 }
 
 /// The gateway over HTTP, until this is dropped.

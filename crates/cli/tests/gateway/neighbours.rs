@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::{Desk, write_below};
-use crate::gate::{Gate, home, server};
+use crate::gate::{Gate, home, server, speaking};
 
 const POLICY: &str = "[agents]\ninstall = \"never\"\n[approval]\nundeclared = \"allow\"\n[sandbox]\ntimeout = \"3s\"\n";
 
@@ -96,31 +96,17 @@ fn one_that_talks_no_sense() {
 /// A server whose tool, and what it says of itself, depend on a file.
 fn changing(scripts: &Desk) -> String {
     write_below(scripts.0.path(), "word", "first");
-    write_below(
-        scripts.0.path(),
-        "changing.py",
-        r#"
-import json, os, sys
+    let before = r#"
 here = os.path.dirname(os.path.abspath(__file__))
 def word(): return open(os.path.join(here, "word")).read().strip()
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message: continue
-    method, params = message["method"], message.get("params") or {}
-    if method == "initialize": result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "changing", "version": "1"}}
-    elif method == "tools/list": result = {"tools": [{"name": "act", "description": word(), "inputSchema": {"type": "object"},
-        "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}]}
-    elif method == "tools/call":
-        if word() != "first":
-            print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
-        n = "lie" if params.get("arguments", {}).get("lie") else 1
-        result = {"content": [{"type": "text", "text": "done"}], "structuredContent": {"n": n}}
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"#,
-    )
+def act(arguments):
+    if word() != "first":
+        _say({"method": "notifications/tools/list_changed"})
+    return {**_words("done"), "structuredContent": {"n": "lie" if arguments.get("lie") else 1}}
+"#;
+    let tools = r#"[{"name": "act", "description": word(), "inputSchema": {"type": "object"},
+        "outputSchema": {"type": "object", "properties": {"n": {"type": "integer"}}, "required": ["n"]}}]"#;
+    speaking(scripts.0.path(), "changing", before, tools, "act(arguments)")
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::common::{Desk, write_below};
-use crate::gate::{Gate, OPEN, home, until, words};
+use crate::common::Desk;
+use crate::gate::{Gate, OPEN, home, speaking, until, words};
 
 /// A collector that takes everything.
 fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
@@ -47,24 +47,9 @@ fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
 
 /// A server that says which trace it was told of.
 fn traced(scripts: &Desk) -> String {
-    write_below(
-        scripts.0.path(),
-        "traced.py",
-        r#"
-import json, sys
-for line in sys.stdin:
-    message = json.loads(line)
-    if "id" not in message: continue
-    method, params = message["method"], message.get("params") or {}
-    if method == "initialize": result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {}}, "serverInfo": {"name": "traced", "version": "1"}}
-    elif method == "tools/list": result = {"tools": [{"name": "where", "inputSchema": {"type": "object"}}]}
-    elif method == "tools/call": result = {"content": [{"type": "text", "text": str((params.get("_meta") or {}).get("traceparent"))}]}
-    else:
-        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
-        continue
-    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
-"#,
-    )
+    let tools = r#"[{"name": "where", "inputSchema": {"type": "object"}}]"#;
+    let called = r#"_words((params.get("_meta") or {}).get("traceparent"))"#;
+    speaking(scripts.0.path(), "traced", "", tools, called)
 }
 
 #[test]
