@@ -7,8 +7,9 @@ use std::sync::{Mutex, PoisonError};
 
 use super::end::{self, End};
 use super::error::AuditError;
-use super::folder::{Folder, Lock, Small, options};
+use super::folder::{Folder, options};
 use super::head::{self, Head, HeadFile};
+use super::held::{Held, Open};
 use super::key::Key;
 use super::line::{self, Hash};
 use super::record::{Call, Ending, Kind, Outcome, Record};
@@ -46,11 +47,12 @@ impl Begun {
     }
 }
 
-/// What need not be read again: a head that this process signed itself is trusted as it is.
+/// What need not be read or opened again: a head that this process signed itself is trusted as it is.
 #[derive(Default)]
 struct Memory {
     key: Option<Key>,
     written: Option<(Vec<u8>, Head)>,
+    held: Option<Held>,
 }
 
 impl std::fmt::Debug for Memory {
@@ -70,8 +72,8 @@ impl Audit {
     /// be full: a call needs [`begin`](Self::begin).
     pub fn check_writable(&self, now: Time) -> Result<(), AuditError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let (end, _head, _lock) = self.open(&mut memory, now)?;
-        let path = self.folder.log(end.day.map_or(now.day(), |day| day.max(now.day())));
+        let open = self.open(&mut memory, now)?;
+        let path = self.folder.log(open.end.day.map_or(now.day(), |day| day.max(now.day())));
         match options().append(true).open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
             opened => opened.map(drop).map_err(AuditError::file("open", &path)),
@@ -127,16 +129,21 @@ impl Audit {
 
     fn append(&self, mut record: Record) -> Result<u64, AuditError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let (mut end, mut head, _lock) = self.open(&mut memory, record.ts)?;
-        self.write(&mut memory, &mut end, &mut head, &mut record)
+        let held = match (memory.held.take(), &memory.written) {
+            (Some(held), Some(written)) => held.open(&self.folder, written, record.ts.day())?,
+            _ => None,
+        };
+        let mut open = match held {
+            Some(open) => open,
+            None => self.open(&mut memory, record.ts)?,
+        };
+        let seq = self.write(&mut memory, &mut open, &mut record)?;
+        memory.held = open.hold();
+        Ok(seq)
     }
 
     /// Takes the lock, finds the end of the chain, and notes what is wrong there.
-    fn open(
-        &self,
-        memory: &mut Memory,
-        now: Time,
-    ) -> Result<(End, Option<Small>, Lock), AuditError> {
+    fn open(&self, memory: &mut Memory, now: Time) -> Result<Open, AuditError> {
         let lock = self.folder.lock()?;
         let key = match memory.key.take() {
             Some(key) => key,
@@ -145,19 +152,20 @@ impl Audit {
                 None => self.make_key(now)?,
             },
         };
-        let mut file = self.folder.take_small(head::FILE)?;
+        let file = self.folder.take_small(head::FILE)?;
         let bytes = file.as_ref().map(|file| &file.bytes[..]);
         let head = match &memory.written {
             Some((written, head)) if bytes == Some(written) => HeadFile::Signed(*head),
             _ => HeadFile::check_own(bytes, &key),
         };
         memory.key = Some(key);
-        let mut end = end::find(&self.folder, head, now.day())?;
-        for (kind, note) in std::mem::take(&mut end.notes) {
+        let end = end::find(&self.folder, head, now.day())?;
+        let mut open = Open { end, head: file, lock };
+        for (kind, note) in std::mem::take(&mut open.end.notes) {
             let mut told = Record { note: Some(note), ..Record::blank(kind, now) };
-            self.write(memory, &mut end, &mut file, &mut told)?;
+            self.write(memory, &mut open, &mut told)?;
         }
-        Ok((end, file, lock))
+        Ok(open)
     }
 
     /// A new key, and the head of a log without records, which it signs. The head is written first: every key
@@ -180,10 +188,10 @@ impl Audit {
     fn write(
         &self,
         memory: &mut Memory,
-        end: &mut End,
-        head_file: &mut Option<Small>,
+        open: &mut Open,
         record: &mut Record,
     ) -> Result<u64, AuditError> {
+        let end = &mut open.end;
         record.seq = end.seq.saturating_add(1);
         let (line, hash) = line::write(record, end.hash);
         // The clock may have gone back; the order of the files is that of the records.
@@ -192,7 +200,7 @@ impl Audit {
         let (mut file, before) = match end.log.take().filter(|_| end.day == Some(day)) {
             Some(log) => log,
             None => {
-                let opened = options().append(true).create(true).open(&path);
+                let opened = options().read(true).append(true).create(true).open(&path);
                 let file = opened.map_err(AuditError::file("open", &path))?;
                 let found = file.metadata().map_err(AuditError::file("look at", &path))?;
                 (file, found.len())
@@ -206,28 +214,31 @@ impl Audit {
             Head { seq: record.seq, hash, ts: record.ts, day, bytes: before + line.len() as u64 };
         let key = memory.key.as_ref().expect("`open` opens the key first");
         let bytes = head.write(key);
-        // Once: after that something else is in it.
-        let old = head_file.take();
+        let old = open.head.take();
         let put = || match self.durability {
-            Durability::Process => self.folder.overwrite(head::FILE, old.as_ref(), &bytes),
-            Durability::Power => self.folder.replace(head::FILE, &bytes, sync),
+            Durability::Process => self.folder.overwrite(head::FILE, old, &bytes),
+            Durability::Power => self.folder.replace(head::FILE, &bytes, sync).map(|()| None),
         };
         let written = file
             .write_all(&line)
             .and_then(|()| sync(&file))
             .map_err(AuditError::file("write", &path))
             .and_then(|()| put());
-        if let Err(error) = written {
-            // Should this fail as well, the next writer puts the rest aside.
-            let _ = file.set_len(before);
-            return Err(error);
-        }
+        open.head = match written {
+            Ok(head) => head,
+            Err(error) => {
+                // Should this fail as well, the next writer puts the rest aside.
+                let _ = file.set_len(before);
+                return Err(error);
+            }
+        };
         if self.durability == Durability::Power {
             let folder = File::open(self.folder.path()).and_then(|folder| folder.sync_all());
             folder.map_err(AuditError::file("sync", self.folder.path()))?;
         }
         memory.written = Some((bytes, head));
-        *end = End { seq: head.seq, hash, day: Some(day), log: None, notes: Vec::new() };
+        let log = Some((file, head.bytes));
+        *end = End { seq: head.seq, hash, day: Some(day), log, notes: Vec::new() };
         Ok(head.seq)
     }
 }

@@ -67,7 +67,7 @@ fn fitting(folder: &Folder, head: &Head, today: Day) -> Result<Option<File>, Aud
         return Ok(None);
     }
     let path = folder.log(head.day);
-    let expected = format!(",\"hash\":\"{}\"}}\n", head.hash);
+    let expected = head.last_bytes();
     let look = || -> io::Result<Option<File>> {
         let mut file = options().read(true).append(true).open(&path)?;
         if file.metadata()?.len() != head.bytes || head.bytes < expected.len() as u64 {

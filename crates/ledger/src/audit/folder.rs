@@ -21,12 +21,21 @@ pub(super) struct Folder(PathBuf);
 /// A small file, and what was in it.
 #[derive(Debug)]
 pub(super) struct Small {
-    file: File,
+    pub(super) file: File,
     pub(super) bytes: Vec<u8>,
 }
 
 /// The lock of a log, held until it is dropped.
-pub(super) struct Lock(#[expect(dead_code, reason = "closing the file ends the lock")] File);
+#[derive(Debug)]
+pub(super) struct Lock(pub(super) File);
+
+impl Lock {
+    /// Lets it go, and keeps its file.
+    pub(super) fn let_go(self) -> io::Result<File> {
+        self.0.unlock()?;
+        Ok(self.0)
+    }
+}
 
 impl Folder {
     pub(super) fn new(path: PathBuf) -> Self {
@@ -51,6 +60,12 @@ impl Folder {
         #[cfg(unix)]
         std::os::unix::fs::DirBuilderExt::mode(&mut builder, 0o700);
         builder.recursive(true).create(&self.0).map_err(AuditError::file("make", &self.0))
+    }
+
+    /// Waits for the lock by its file, which was kept.
+    pub(super) fn lock_again(&self, file: File) -> Result<Lock, AuditError> {
+        wait_for(&file, &self.file("lock"))?;
+        Ok(Lock(file))
     }
 
     /// Waits for the lock, which only one process has at a time.
@@ -121,22 +136,24 @@ impl Folder {
     }
 
     /// Writes a small file over what was in it, where that is no longer than the new, which a process that is
-    /// killed does whole or not at all: it is one call, and less than a page. Else it is replaced.
+    /// killed does whole or not at all: it is one call, and less than a page. Else it is replaced, and the file is gone.
     pub(super) fn overwrite(
         &self,
         name: &str,
-        old: Option<&Small>,
+        old: Option<Small>,
         bytes: &[u8],
-    ) -> Result<(), AuditError> {
+    ) -> Result<Option<Small>, AuditError> {
         let is_over = |mut file: &File| -> io::Result<bool> {
             file.seek(SeekFrom::Start(0))?;
             // What was not written whole is not taken for a head, and replaced.
             Ok(file.write(bytes)? == bytes.len())
         };
-        let fits = |old: &&Small| old.bytes.len() <= bytes.len() && bytes.len() as u64 <= SMALL;
-        match old.filter(fits).map(|old| is_over(&old.file)) {
-            Some(Ok(true)) => Ok(()),
-            _ => self.replace(name, bytes, |_| Ok(())),
+        let fits = |old: &Small| old.bytes.len() <= bytes.len() && bytes.len() as u64 <= SMALL;
+        match old.filter(fits) {
+            Some(Small { file, .. }) if is_over(&file).unwrap_or(false) => {
+                Ok(Some(Small { file, bytes: bytes.to_vec() }))
+            }
+            _ => self.replace(name, bytes, |_| Ok(())).map(|()| None),
         }
     }
 

@@ -66,6 +66,11 @@ impl Head {
         (text + SIGNATURE + &signature + CLOSE).into_bytes()
     }
 
+    /// The last bytes of a log that ends with the record that it names.
+    pub(super) fn last_bytes(&self) -> String {
+        format!(",\"hash\":\"{}\"}}\n", self.hash)
+    }
+
     fn is_signed(bytes: &[u8], key: &PublicKey) -> bool {
         let text = std::str::from_utf8(bytes).ok();
         let parts = text.and_then(|text| text.strip_suffix(CLOSE)?.rsplit_once(SIGNATURE));

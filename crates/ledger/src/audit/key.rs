@@ -2,9 +2,10 @@
 
 use std::fs::File;
 
+use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use ed25519_dalek::{Signature, VerifyingKey};
 use zeroize::Zeroizing;
 
 use super::error::AuditError;
@@ -14,8 +15,11 @@ const PRIVATE: &str = "key";
 pub(super) const PUBLIC: &str = "key.pub";
 const PREFIX: &str = "ed25519:";
 
-/// The key that signs.
-pub(super) struct Key(SigningKey);
+/// The key that signs. Every record is signed for, so the quicker of our two libraries does it.
+pub(super) struct Key {
+    seed: Zeroizing<[u8; 32]>,
+    pair: Ed25519KeyPair,
+}
 
 /// The key that checks; written `ed25519:` and base64.
 pub(super) struct PublicKey(VerifyingKey);
@@ -34,18 +38,23 @@ impl Key {
     pub(super) fn new() -> Result<Self, AuditError> {
         let mut seed = Zeroizing::new([0; 32]);
         getrandom::fill(&mut *seed).map_err(|_| AuditError::NoRandomness)?;
-        Ok(Self(SigningKey::from_bytes(&seed)))
+        Self::of(seed).ok_or(AuditError::NoRandomness)
+    }
+
+    fn of(seed: Zeroizing<[u8; 32]>) -> Option<Self> {
+        let pair = Ed25519KeyPair::from_seed_unchecked(&*seed).ok()?;
+        Some(Self { seed, pair })
     }
 
     /// Makes it the key of a home. Whoever calls has the lock.
     pub(super) fn keep(&self, folder: &Folder) -> Result<(), AuditError> {
-        let text = Zeroizing::new(STANDARD.encode(self.0.as_bytes()) + "\n");
+        let text = Zeroizing::new(STANDARD.encode(*self.seed) + "\n");
         folder.replace(PRIVATE, text.as_bytes(), File::sync_all)?;
         self.publish(folder)
     }
 
     fn publish(&self, folder: &Folder) -> Result<(), AuditError> {
-        let text = format!("{PREFIX}{}\n", STANDARD.encode(self.0.verifying_key().as_bytes()));
+        let text = format!("{PREFIX}{}\n", STANDARD.encode(self.pair.public_key()));
         if folder.read_small(PUBLIC)?.as_deref() != Some(text.as_bytes()) {
             folder.replace(PUBLIC, text.as_bytes(), File::sync_all)?;
         }
@@ -55,12 +64,12 @@ impl Key {
     fn parse(text: &[u8]) -> Option<Self> {
         let seed = Zeroizing::new(STANDARD.decode(text.trim_ascii()).ok()?);
         let seed = Zeroizing::new(<[u8; 32]>::try_from(seed.as_slice()).ok()?);
-        Some(Self(SigningKey::from_bytes(&seed)))
+        Self::of(seed)
     }
 
     /// Signs a message; gives base64.
     pub(super) fn sign(&self, message: &[u8]) -> String {
-        STANDARD.encode(self.0.sign(message).to_bytes())
+        STANDARD.encode(self.pair.sign(message))
     }
 }
 

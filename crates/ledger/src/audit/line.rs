@@ -95,9 +95,11 @@ fn digit(byte: u8) -> Option<u8> {
 impl fmt::Display for Hash {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let digit = |four_bits: u8| char::from(DIGITS[usize::from(four_bits)]);
-        let digits = self.0.iter().flat_map(|byte| [digit(byte >> 4), digit(byte & 15)]);
-        out.write_str(&digits.collect::<String>())
+        let mut text = [0; HEX];
+        for (pair, byte) in text.as_chunks_mut::<2>().0.iter_mut().zip(self.0) {
+            *pair = [DIGITS[usize::from(byte >> 4)], DIGITS[usize::from(byte & 15)]];
+        }
+        out.write_str(std::str::from_utf8(&text).map_err(|_| fmt::Error)?)
     }
 }
 

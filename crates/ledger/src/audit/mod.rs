@@ -33,7 +33,7 @@
 //! | `lines`, `folder` | lines in both directions; the files of a log, and its lock |
 //! | `key`, [`head`] | the key of the home, and the signed end of the chain |
 //! | `end` | where the chain goes on, and what is wrong there |
-//! | `append` | one more record |
+//! | `held`, `append` | what is kept open between two records; one more record |
 //! | `fault`, [`mod@verify`] | what can be wrong with a log; everything that is |
 //! | [`read`], [`follow`] | records from the end backwards, and records to come |
 
@@ -44,6 +44,7 @@ mod fault;
 mod folder;
 pub mod follow;
 pub mod head;
+mod held;
 mod key;
 pub mod line;
 mod lines;
