@@ -133,12 +133,14 @@ impl Server {
         loop {
             let left = until.saturating_duration_since(Instant::now());
             let patience = (opening == Opening::Ask).then(|| PATIENCE.min(left / 3));
-            let (process, wire) = spawn(launcher, order, patience).await?;
+            let (process, mut wire) = spawn(launcher, order, patience).await?;
+            let lane = wire.take_lane();
             let opening_it = Session::open(wire, process.health(), opening, client);
             let opened = timeout_at(until.into(), opening_it).await;
             let error = match opened {
                 Ok(Ok(session)) => {
                     eras.remember(key, Some(session.era())).await;
+                    let session = session.by(lane, client);
                     return Ok(Self::new(session, Body::Process(process)));
                 }
                 Ok(Err(error)) => error,

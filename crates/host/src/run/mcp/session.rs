@@ -5,6 +5,7 @@ mod events;
 mod face;
 mod health;
 pub(super) mod http;
+mod lane;
 pub(super) mod line;
 pub(super) mod sse;
 pub(super) mod stdio;
@@ -14,9 +15,8 @@ use std::sync::Arc;
 
 use egress::http::{SendError, Url};
 use rmcp::model::{
-    CallToolRequest, CallToolRequestParams, CancelledNotification, CancelledNotificationParam,
-    ClientRequest, ListToolsRequest, MetaObject, PaginatedRequestParams, ProtocolVersion,
-    RequestId, RequestMetaObject, ServerResult,
+    CancelledNotification, CancelledNotificationParam, ClientRequest, ListToolsRequest, MetaObject,
+    PaginatedRequestParams, ProtocolVersion, RequestId, RequestMetaObject, ServerResult,
 };
 use rmcp::service::{
     ClientInitializeError, ClientLifecycleMode, ClientServiceExt, Peer, PeerRequestOptions,
@@ -25,9 +25,10 @@ use rmcp::service::{
 use rmcp::transport::Transport;
 use serde_json::{Map, Value, json};
 
-use self::face::{Changes, Face, Listeners};
 pub(super) use self::face::{Client, Told};
+use self::face::{Ears, Face, own_name};
 pub(super) use self::health::Health;
+use self::lane::Lane;
 use self::line::Fault;
 use super::era::Era;
 use crate::call::Resumed;
@@ -39,13 +40,20 @@ use crate::run::place_of;
 /// JSON-RPC: the parameters are not what the method takes.
 const BAD_PARAMETERS: i32 = -32602;
 
+/// Calls a tool.
+const CALL: &str = "tools/call";
+
+/// Why a server need not go on.
+const UNAWAITED: &str = "nobody waits for it any more";
+
 /// A conversation with a server. It ends when it is dropped.
 #[derive(Debug)]
 pub(super) struct Session {
     service: RunningService<RoleClient, Face>,
-    listeners: Listeners,
-    changes: Changes,
+    ears: Ears,
     health: Arc<Health>,
+    /// The short way to its tools, where there is one, and what every request of its era says of us.
+    lane: Option<(Arc<Lane>, Map<String, Value>)>,
 }
 
 /// How a conversation is begun.
@@ -95,14 +103,27 @@ impl Session {
                 legacy_version: Some(ProtocolVersion::LATEST_WITH_INITIALIZE),
             },
         };
-        let (listeners, changes) = (Listeners::default(), Changes::default());
-        let face = Face::new(listeners.clone(), changes.clone(), client.clone());
+        let ears = Ears::of(client);
+        let face = Face::new(ears.clone(), client.clone());
         let opened = tokio::select! {
             opened = face.serve_with_lifecycle(transport, lifecycle) => opened.map_err(of_opening),
             () = health.broken() => Err(AskError::Closed),
         };
         let service = opened.map_err(|error| known(error, &health))?;
-        Ok(Self { service, listeners, changes, health })
+        Ok(Self { service, ears, health, lane: None })
+    }
+
+    /// The same conversation, whose tools are called by the short way.
+    pub(super) fn by(mut self, lane: Option<Arc<Lane>>, client: &Client) -> Self {
+        let context = match self.era() {
+            Era::Handshake | Era::Events => Map::new(),
+            Era::Stateless => context(client),
+        };
+        if let Some(lane) = &lane {
+            lane.listen(&self.ears);
+        }
+        self.lane = lane.map(|lane| (lane, context));
+        self
     }
 
     /// The server's era.
@@ -117,7 +138,7 @@ impl Session {
 
     /// How often the server said that its tools are others.
     pub(super) fn changes(&self) -> u64 {
-        self.changes.count()
+        self.ears.changes.count()
     }
 
     /// Whether the wire is gone.
@@ -125,6 +146,7 @@ impl Session {
         self.service.is_closed()
             || self.service.peer().is_transport_closed()
             || self.health.fault().is_some()
+            || self.lane.as_ref().is_some_and(|(lane, _)| lane.is_closed())
     }
 
     /// What it said of itself when it greeted: its capabilities, and what else it would have its clients know.
@@ -141,13 +163,21 @@ impl Session {
         resumed: Option<Resumed>,
         told: Told,
     ) -> Result<Value, AskError> {
-        let mut params = CallToolRequestParams::new(tool.to_owned()).with_arguments(arguments);
+        let mut params = Map::from_iter([
+            ("name".to_owned(), tool.into()),
+            ("arguments".to_owned(), arguments.into()),
+        ]);
         if let Some(Resumed { responses, state }) = resumed {
-            params.input_responses = Some(responses.into_iter().collect());
-            params.request_state = state;
+            params.insert("inputResponses".to_owned(), responses.into());
+            params.extend(state.map(|state| ("requestState".to_owned(), state.into())));
         }
-        let request = ClientRequest::CallToolRequest(CallToolRequest::new(params));
-        self.ask(request, told).await
+        let Some((lane, context)) = &self.lane else {
+            return self.request(CALL, params.into(), told).await;
+        };
+        let mut meta = told.meta();
+        meta.extend(context.clone());
+        let asked = lane.ask(CALL, params, meta, (&self.ears, told), &self.health).await;
+        asked.map_err(|error| known(error, &self.health))
     }
 
     /// Asks for anything else, in the words of the protocol.
@@ -186,13 +216,13 @@ impl Session {
     async fn ask(&self, request: ClientRequest, told: Told) -> Result<Value, AskError> {
         let peer = self.service.peer();
         let mut options = PeerRequestOptions::no_options();
-        let meta = told.peer.as_ref().map(|peer| peer.meta()).filter(|meta| !meta.is_empty());
-        if let Some(meta) = meta {
+        let meta = told.meta();
+        if !meta.is_empty() {
             options = options.with_meta(RequestMetaObject(MetaObject(meta)));
         }
         let sent = peer.send_request_with_option(request, options).await;
         let handle = sent.map_err(|error| known(of_asking(error), &self.health))?;
-        let _listening = self.listeners.add(&handle.progress_token, told);
+        let _listening = self.ears.listeners.add(&handle.progress_token, told);
         let mut waiting = Waiting { peer, id: Some(handle.id.clone()) };
         let answered = tokio::select! {
             answered = handle.await_response() => answered.map_err(of_asking),
@@ -202,6 +232,18 @@ impl Session {
         let result: ServerResult = answered.map_err(|error| known(error, &self.health))?;
         serde_json::to_value(result).map_err(|error| AskError::Odd(error.to_string()))
     }
+}
+
+/// What every request to a server of the newer era says of us.
+fn context(client: &Client) -> Map<String, Value> {
+    let offered = Value::Object(client.capabilities.clone());
+    let capabilities = serde_json::from_value(offered).unwrap_or_default();
+    let said = RequestMetaObject::with_client_context(
+        ProtocolVersion::V_2026_07_28,
+        own_name(),
+        capabilities,
+    );
+    said.0.0
 }
 
 /// A request that is waited for. When nobody does any more, the server is told.
@@ -218,7 +260,7 @@ impl Drop for Waiting<'_> {
         };
         let peer = self.peer.clone();
         runtime.spawn(async move {
-            let reason = Some("nobody waits for it any more".to_owned());
+            let reason = Some(UNAWAITED.to_owned());
             let params = CancelledNotificationParam::new(Some(id), reason);
             let _ = peer.send_notification(CancelledNotification::new(params).into()).await;
         });

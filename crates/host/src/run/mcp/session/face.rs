@@ -30,17 +30,21 @@ pub(in crate::run::mcp) struct Client {
     pub(in crate::run::mcp) notices: Notices,
 }
 
+/// Says who we are, as the protocol writes it.
+pub(super) fn own_name() -> Implementation {
+    Implementation::new("haft", env!("CARGO_PKG_VERSION"))
+}
+
 /// What a server sees of us.
 #[derive(Debug)]
 pub(super) struct Face {
-    listeners: Listeners,
-    changes: Changes,
+    ears: Ears,
     client: Client,
 }
 
 impl Face {
-    pub(super) fn new(listeners: Listeners, changes: Changes, client: Client) -> Self {
-        Self { listeners, changes, client }
+    pub(super) fn new(ears: Ears, client: Client) -> Self {
+        Self { ears, client }
     }
 
     /// Asks whoever it is called for. A server does not say which of its calls it asks for, so it can only be told while
@@ -51,7 +55,7 @@ impl Face {
         capability: &str,
         params: impl Serialize,
     ) -> Result<T, ErrorData> {
-        let peer = match self.listeners.asked() {
+        let peer = match self.ears.listeners.asked() {
             _ if !self.client.capabilities.contains_key(capability) => {
                 return Err(not_offered(method));
             }
@@ -68,8 +72,8 @@ impl Face {
         serde_json::from_value(answer).map_err(|error| odd(&error))
     }
 
-    fn note(&self, method: &'static str, params: Value) {
-        self.client.notices.tell(Notice { method, params });
+    fn hear(&self, method: &str, params: impl Serialize) {
+        self.ears.hear(method, serde_json::to_value(params).unwrap_or_default());
     }
 }
 
@@ -84,9 +88,71 @@ impl Changes {
     }
 }
 
+const PROGRESS: &str = "notifications/progress";
+const MESSAGE: &str = "notifications/message";
+const TOOLS: &str = "notifications/tools/list_changed";
+const PROMPTS: &str = "notifications/prompts/list_changed";
+const RESOURCES: &str = "notifications/resources/list_changed";
+const RESOURCE: &str = "notifications/resources/updated";
+
+/// Who is told what a server says without being asked.
+#[derive(Clone, Debug)]
+pub(super) struct Ears {
+    pub(super) listeners: Listeners,
+    pub(super) changes: Changes,
+    notices: Notices,
+}
+
+impl Ears {
+    /// Those of a client.
+    pub(super) fn of(client: &Client) -> Self {
+        let notices = client.notices.clone();
+        Self { listeners: Listeners::default(), changes: Changes::default(), notices }
+    }
+
+    /// Hears what a server says; whether it is of those things that somebody is told.
+    pub(super) fn hear(&self, method: &str, params: Value) -> bool {
+        match method {
+            PROGRESS => self.advanced(params),
+            MESSAGE => {
+                if let Asked::One(peer) = self.listeners.asked() {
+                    peer.tell(MESSAGE, params);
+                }
+            }
+            TOOLS => {
+                self.changes.0.fetch_add(1, Ordering::AcqRel);
+                self.note(TOOLS, Value::Null);
+            }
+            PROMPTS => self.note(PROMPTS, Value::Null),
+            RESOURCES => self.note(RESOURCES, Value::Null),
+            RESOURCE => self.note(RESOURCE, params),
+            _ => return false,
+        }
+        true
+    }
+
+    fn advanced(&self, params: Value) {
+        let Ok(params) = serde_json::from_value::<ProgressNotificationParam>(params) else {
+            return;
+        };
+        let found = self.listeners.lock().get(&params.progress_token).cloned();
+        if let Some(listener) = found.and_then(|told| told.progress) {
+            listener.advanced(&Advance {
+                done: params.progress,
+                total: params.total,
+                message: params.message,
+            });
+        }
+    }
+
+    fn note(&self, method: &'static str, params: Value) {
+        self.notices.tell(Notice { method, params });
+    }
+}
+
 impl ClientHandler for Face {
     fn get_info(&self) -> ClientConfig {
-        let name = Implementation::new("haft", env!("CARGO_PKG_VERSION"));
+        let name = own_name();
         let offered = Value::Object(self.client.capabilities.clone());
         let capabilities = serde_json::from_value(offered).unwrap_or_default();
         ClientConfig::new(capabilities, name)
@@ -117,16 +183,15 @@ impl ClientHandler for Face {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changes.0.fetch_add(1, Ordering::AcqRel);
-        self.note("notifications/tools/list_changed", Value::Null);
+        self.hear(TOOLS, ());
     }
 
     async fn on_prompt_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.note("notifications/prompts/list_changed", Value::Null);
+        self.hear(PROMPTS, ());
     }
 
     async fn on_resource_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.note("notifications/resources/list_changed", Value::Null);
+        self.hear(RESOURCES, ());
     }
 
     async fn on_resource_updated(
@@ -134,8 +199,7 @@ impl ClientHandler for Face {
         params: ResourceUpdatedNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let params = serde_json::to_value(params).unwrap_or_default();
-        self.note("notifications/resources/updated", params);
+        self.hear(RESOURCE, params);
     }
 
     async fn on_logging_message(
@@ -143,10 +207,7 @@ impl ClientHandler for Face {
         params: LoggingMessageNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let Asked::One(peer) = self.listeners.asked() else { return };
-        if let Ok(params) = serde_json::to_value(params) {
-            peer.tell("notifications/message", params);
-        }
+        self.hear(MESSAGE, params);
     }
 
     async fn on_progress(
@@ -154,14 +215,7 @@ impl ClientHandler for Face {
         params: ProgressNotificationParam,
         _context: NotificationContext<RoleClient>,
     ) {
-        let found = self.listeners.lock().get(&params.progress_token).cloned();
-        if let Some(listener) = found.and_then(|told| told.progress) {
-            listener.advanced(&Advance {
-                done: params.progress,
-                total: params.total,
-                message: params.message,
-            });
-        }
+        self.hear(PROGRESS, params);
     }
 }
 
@@ -189,6 +243,13 @@ pub(in crate::run::mcp) struct Told {
     pub(in crate::run::mcp) progress: Option<Arc<dyn Progress>>,
     /// What the server asks and says meanwhile.
     pub(in crate::run::mcp) peer: Option<Arc<dyn Peer>>,
+}
+
+impl Told {
+    /// What is passed on beside the parameters.
+    pub(super) fn meta(&self) -> Map<String, Value> {
+        self.peer.as_ref().map(|peer| peer.meta()).unwrap_or_default()
+    }
 }
 
 /// Whom a server means that asks something.

@@ -107,6 +107,13 @@ impl Health {
         self.noting(counted.map(drop))
     }
 
+    /// It answered something that it was asked past the library.
+    pub(super) fn answered(&self) {
+        let mut condition = self.lock();
+        condition.tally.begin_anew();
+        condition.answered_at = Instant::now();
+    }
+
     /// It said so many bytes on standard error.
     pub(in crate::run::mcp) fn overhear(&self, length: usize) -> Result<(), Fault> {
         let counted = self.lock().tally.overhear(length);

@@ -45,12 +45,15 @@ pub(super) fn read(reader: &mut impl BufRead, longest: u64) -> io::Result<Option
     }
 }
 
+/// What may be a message in a line, if it can be borne to be read.
+pub(super) fn within(line: &[u8]) -> Result<&[u8], Fault> {
+    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
+    if is_bearable(line) { Ok(line) } else { Err(Fault::TooMuch) }
+}
+
 /// Says what a line is.
 pub(super) fn understand(line: &[u8]) -> Result<Line, Fault> {
-    let line = line.strip_prefix(b"\xef\xbb\xbf").unwrap_or(line).trim_ascii();
-    if !is_bearable(line) {
-        return Err(Fault::TooMuch);
-    }
+    let line = within(line)?;
     let parsed = match line.first() {
         Some(b'[') => serde_json::from_slice(line),
         Some(b'{') => serde_json::from_slice(line).map(|one| vec![one]),
@@ -92,6 +95,11 @@ impl Tally {
         Self { most, bytes: 0, noise: 0 }
     }
 
+    /// An answer came that was asked for.
+    pub(super) fn begin_anew(&mut self) {
+        (self.bytes, self.noise) = (0, 0);
+    }
+
     /// Counts what was said beside the messages.
     pub(super) fn overhear(&mut self, length: usize) -> Result<(), Fault> {
         self.bytes += length as u64;
@@ -116,7 +124,7 @@ impl Tally {
             }
         };
         if is_answer {
-            (self.bytes, self.noise) = (0, 0);
+            self.begin_anew();
             return Ok(true);
         }
         self.overhear(length + 1)?;

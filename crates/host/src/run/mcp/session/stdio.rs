@@ -1,25 +1,91 @@
-//! A server behind two pipes. They block, so a thread reads the one and another writes the other.
+//! A server behind two pipes. They block, so a thread reads the one, and another writes the other where it has no room.
 
-use std::io::{self, BufReader, Read, Write};
-use std::sync::Arc;
+use std::io::{self, BufReader, PipeWriter, Read, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, TxJsonRpcMessage};
 use rmcp::transport::Transport;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use tokio::sync::mpsc;
 
 use super::health::Health;
+use super::lane::{self, Answers, Lane};
 use super::line::{self, Fault, Line, Message};
 use crate::run::said::Said;
 
 /// How many messages wait in each direction before the other side has to.
 const QUEUE: usize = 64;
 
+/// A message of so many bytes fits into a pipe that takes any.
+const SMALL: usize = 4096;
+
+/// The way to a server: what has room in its pipe is written at once, and the rest by a thread, in order.
+#[derive(Clone, Debug)]
+pub(super) struct Outgoing {
+    pipe: Arc<Mutex<PipeWriter>>,
+    /// How many messages wait for the thread.
+    queued: Arc<AtomicUsize>,
+    queue: mpsc::Sender<Vec<u8>>,
+}
+
+impl Outgoing {
+    fn open(stdin: PipeWriter) -> io::Result<Self> {
+        let (queue, mut to_write) = mpsc::channel::<Vec<u8>>(QUEUE);
+        let outgoing = Self { pipe: Arc::new(Mutex::new(stdin)), queued: Arc::default(), queue };
+        let (pipe, queued) = (Arc::clone(&outgoing.pipe), Arc::clone(&outgoing.queued));
+        thread("mcp-write", move || {
+            while let Some(message) = to_write.blocking_recv() {
+                let written = lock(&pipe).write_all(&message);
+                queued.fetch_sub(1, Ordering::AcqRel);
+                if written.is_err() {
+                    return;
+                }
+            }
+        })?;
+        Ok(outgoing)
+    }
+
+    pub(super) async fn send(&self, message: Vec<u8>) -> io::Result<()> {
+        if self.is_written(&message)? {
+            return Ok(());
+        }
+        let place = self.queue.reserve().await.map_err(|_| io::ErrorKind::BrokenPipe)?;
+        self.queued.fetch_add(1, Ordering::AcqRel);
+        place.send(message);
+        Ok(())
+    }
+
+    /// Writes a message where nobody has to wait for that.
+    fn is_written(&self, message: &[u8]) -> io::Result<bool> {
+        let is_free = || self.queued.load(Ordering::Acquire) == 0;
+        if message.len() > SMALL || !is_free() {
+            return Ok(false);
+        }
+        let Ok(mut pipe) = self.pipe.try_lock() else { return Ok(false) };
+        let mut ready = [PollFd::new(&*pipe, PollFlags::OUT)];
+        let has_room = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
+            && ready[0].revents() == PollFlags::OUT;
+        if !has_room || !is_free() {
+            return Ok(false);
+        }
+        pipe.write_all(message)?;
+        Ok(true)
+    }
+}
+
+fn lock(pipe: &Mutex<PipeWriter>) -> std::sync::MutexGuard<'_, PipeWriter> {
+    pipe.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// The two pipes of a server as one wire.
 #[derive(Debug)]
 pub(in crate::run::mcp) struct Wire {
-    outgoing: Option<mpsc::Sender<Vec<u8>>>,
+    outgoing: Option<Outgoing>,
+    /// The short way, until somebody has taken it.
+    lane: Option<Arc<Lane>>,
     incoming: mpsc::Receiver<Message>,
     health: Arc<Health>,
     /// How long a server may keep silent about its era.
@@ -38,29 +104,36 @@ struct Probe {
 impl Wire {
     /// Connects to the pipes of a server. One message may be so long, and as much may come unasked.
     pub(in crate::run::mcp) fn open(
-        stdin: impl Write + Send + 'static,
+        stdin: PipeWriter,
         stdout: impl Read + Send + 'static,
         longest: u64,
         patience: Option<Duration>,
         said: Said,
     ) -> io::Result<(Self, Arc<Health>)> {
-        let (outgoing, to_write) = mpsc::channel(QUEUE);
+        let outgoing = Outgoing::open(stdin)?;
         let (was_read, incoming) = mpsc::channel(QUEUE);
         let health = Health::new(longest);
-        let watched = Arc::clone(&health);
-        thread("mcp-write", move || write(stdin, to_write))?;
+        let lane = Lane::new(outgoing.clone());
+        let (watched, answers) = (Arc::clone(&health), lane.answers());
         thread("mcp-read", move || {
-            let heard = listen(stdout, longest, &was_read, &watched, &said);
+            let heard = listen(stdout, longest, (&was_read, &answers), &watched, &said);
             let _ = watched.noting(heard);
+            answers.close();
         })?;
         let wire = Self {
             outgoing: Some(outgoing),
+            lane: Some(lane),
             incoming,
             health: Arc::clone(&health),
             patience,
             probe: None,
         };
         Ok((wire, health))
+    }
+
+    /// The short way to the server, once.
+    pub(in crate::run::mcp) fn take_lane(&mut self) -> Option<Arc<Lane>> {
+        self.lane.take()
     }
 
     /// The next message, or what stands for it.
@@ -111,10 +184,8 @@ impl Transport<RoleClient> for Wire {
         let (outgoing, telling) = (self.outgoing.clone(), self.health.tell(&message));
         async move {
             let _telling = telling;
-            let mut text = serde_json::to_vec(&message)?;
-            text.push(b'\n');
             let outgoing = outgoing.ok_or(io::ErrorKind::BrokenPipe)?;
-            outgoing.send(text).await.map_err(|_| io::ErrorKind::BrokenPipe.into())
+            outgoing.send(lane::line(&message)?).await
         }
     }
 
@@ -130,19 +201,11 @@ impl Transport<RoleClient> for Wire {
     }
 }
 
-fn write(mut stdin: impl Write, mut messages: mpsc::Receiver<Vec<u8>>) {
-    while let Some(message) = messages.blocking_recv() {
-        if stdin.write_all(&message).is_err() {
-            return;
-        }
-    }
-}
-
 /// Reads messages until the end, or until one that must not be.
 fn listen(
     stdout: impl Read,
     longest: u64,
-    messages: &mpsc::Sender<Message>,
+    (messages, answers): (&mpsc::Sender<Message>, &Answers),
     health: &Health,
     said: &Said,
 ) -> Result<(), Fault> {
@@ -155,6 +218,9 @@ fn listen(
             }
             Ok(None) | Err(_) => return Ok(()),
         };
+        if answers.take(line::within(&line)?, health)? {
+            continue;
+        }
         let what = line::understand(&line)?;
         health.hear(line.len(), &what)?;
         match what {
