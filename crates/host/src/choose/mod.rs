@@ -372,16 +372,16 @@ impl Machine<'_> {
         if needs.gpu && !Self::has_gpu() {
             lacking.push("needs a graphics card, which is not here".to_owned());
         }
-        for (wanted, found, unit) in [
-            (needs.memory, Self::memory(), "MiB of memory"),
-            (needs.cores, Self::cores(), "processors"),
-        ] {
-            match (wanted, found) {
-                (Some(wanted), Some(found)) if found < wanted => {
+        let counts: [fn() -> Option<u64>; 2] = [Self::memory, Self::cores];
+        let wanted = [(needs.memory, "MiB of memory"), (needs.cores, "processors")];
+        for ((wanted, unit), count) in wanted.into_iter().zip(counts) {
+            let Some(wanted) = wanted else { continue };
+            match count() {
+                Some(found) if found < wanted => {
                     lacking.push(format!("needs {wanted} {unit}, this machine has {found}"));
                 }
-                (Some(_), None) => unknown.push(unit.to_owned()),
-                _ => {}
+                Some(_) => {}
+                None => unknown.push(unit.to_owned()),
             }
         }
         unknown

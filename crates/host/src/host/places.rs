@@ -52,7 +52,9 @@ impl Host {
 
     /// Remembers where a package is called from first, where anything is kept for it.
     pub(super) async fn note_place(&self, tool: &Tool, known: &Known) -> Result<(), CallError> {
-        if known.places.is_empty() && self.is_kept(tool, known)? && tool.consent == Consent::ByPath
+        if known.places.is_empty()
+            && tool.consent == Consent::ByPath
+            && self.is_kept(tool, known)?
         {
             self.records.note_place(tool).await?;
         }
