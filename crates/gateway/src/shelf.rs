@@ -130,13 +130,13 @@ impl Shelf {
         stock
     }
 
-    /// The same, where the files of a package have to be what they were.
-    pub(crate) async fn stock_with(&self, package: &Shelved) -> Arc<Stock> {
-        if !package.is_unchanged() {
-            let _reading = self.reading.lock().await;
-            self.read_again(&self.newest()).await;
+    /// What is installed now, to whoever looked a moment ago: the files of the package that they mean have to be what they were too.
+    pub(crate) async fn stock_with(&self, stock: Arc<Stock>, package: &Shelved) -> Arc<Stock> {
+        if package.is_unchanged() {
+            return stock;
         }
-        self.stock().await
+        let _reading = self.reading.lock().await;
+        self.read_again(&self.newest()).await
     }
 
     pub(crate) fn steward(&self) -> &Arc<dyn Steward> {

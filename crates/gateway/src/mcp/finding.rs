@@ -164,7 +164,7 @@ pub(crate) async fn call(
                     Some(passed @ Value::Object(_)) => passed,
                     Some(_) => return Ok(wrong(asked, "`arguments` is no object")),
                 };
-                let stock = gateway.shelf.stock_with(&offer.package).await;
+                let stock = gateway.shelf.stock_with(Arc::clone(stock), &offer.package).await;
                 let Some(offer) = stock.offer(&offer.name).cloned() else {
                     return Err(Error::new(
                         Code::BadParameters,

@@ -72,7 +72,7 @@ pub(crate) async fn call(
         Some(offer) => Arc::clone(offer),
         None => return Err(stock.trouble.as_ref().map_or_else(|| unknown(&name), closed)),
     };
-    stock = gateway.shelf.stock_with(&found.package).await;
+    stock = gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = stock.list(view).offer(&name).cloned() else { return Err(unknown(&name)) };
     make(gateway, asked, &stock, &offer, arguments, answers).await
 }

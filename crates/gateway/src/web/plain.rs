@@ -84,7 +84,7 @@ pub(super) async fn call(
     let Some(found) = stock.list(&view).offer(&name).cloned() else {
         return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
     };
-    let stock = web.gateway.shelf.stock_with(&found.package).await;
+    let stock = web.gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = stock.list(&view).offer(&name).cloned() else {
         return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
     };

@@ -95,7 +95,7 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     if let Err(words) = &package.tool {
         return wrong(StatusCode::CONFLICT, "unavailable", words);
     }
-    let stock = web.gateway.shelf.stock_with(&package).await;
+    let stock = web.gateway.shelf.stock_with(stock, &package).await;
     let offers: Vec<_> =
         stock.offers.iter().filter(|offer| offer.package.id == package.id).cloned().collect();
     let offer = match (asked["action"].as_str(), offers.as_slice()) {
