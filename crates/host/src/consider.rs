@@ -42,9 +42,9 @@ pub(crate) fn question(asked: &Asked<'_>) -> Result<Option<Worker>, CallError> {
     if !matches!(asked.implementation.entry, Entry::NodeModule { .. }) {
         return Ok(None);
     }
-    let mut decision = asked.decision.clone();
+    let mut decision = (*asked.decision).clone();
     close(&mut decision.allowance);
-    let plan = plan::make(&Asked { decision, ..asked.clone() })?;
+    let plan = plan::make(&Asked { decision: Arc::new(decision), ..asked.clone() })?;
     let Way::Worker(worker) = plan.way else { return Ok(None) };
     let mut worker = Arc::unwrap_or_clone(worker);
     worker.request["do"] = "consider".into();

@@ -253,7 +253,7 @@ impl Host {
                 let own = confine::own_folder(tool);
                 let running = Running {
                     plan: &plan,
-                    action: Arc::new(action),
+                    action,
                     dialect: tool.package.dialect,
                     warmth,
                     call,
@@ -459,7 +459,7 @@ impl Host {
         prepared: &Prepared<'_>,
         known: &Known,
         considered: &Considered,
-    ) -> Decision {
+    ) -> Arc<Decision> {
         let (denied, forbidden) =
             (confine::denied(&self.settings.policy), Forbidden::new(&self.settings));
         let asked = policy::Asked {
@@ -485,7 +485,7 @@ impl Host {
         if let Some(within) = within.filter(|within| *within < allowance.timeout_ms) {
             (allowance.timeout_ms, allowance.timeout_by) = (within, SetBy::Caller);
         }
-        decision
+        Arc::new(decision)
     }
 
     fn asked<'a>(
@@ -493,7 +493,7 @@ impl Host {
         tool: &'a Tool,
         call: &'a Call,
         prepared: &'a Prepared<'_>,
-        decision: Decision,
+        decision: Arc<Decision>,
         variables: &'a [(String, Variable)],
     ) -> plan::Asked<'a> {
         plan::Asked {

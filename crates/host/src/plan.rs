@@ -45,7 +45,7 @@ pub struct Plan {
     /// The package, as grants and secrets name it.
     pub package: String,
     /// What was decided, and why.
-    pub decision: Decision,
+    pub decision: Arc<Decision>,
     /// Which implementation was chosen.
     pub implementation: String,
     /// What is run.
@@ -66,7 +66,7 @@ impl Plan {
         let walls = match &self.way {
             Way::Process(one) => &one.walls,
             Way::Worker(one) => &one.walls,
-            Way::Mcp(one) => match &one.place {
+            Way::Mcp(one) => match &*one.place {
                 Place::Process { walls, .. } => walls,
                 Place::Url { .. } | Place::Registry { .. } => return None,
             },
@@ -178,7 +178,7 @@ pub(crate) struct Asked<'p> {
     pub(crate) action: &'p Action,
     pub(crate) implementation: &'p Implementation,
     pub(crate) input: &'p Input,
-    pub(crate) decision: Decision,
+    pub(crate) decision: Arc<Decision>,
     pub(crate) variables: &'p [(String, Variable)],
     pub(crate) settings: &'p Settings,
     /// The caller's folder.
@@ -223,7 +223,7 @@ fn planned(
         error.redact(&redactor);
         error
     })?;
-    let (decision, implementation) = (asked.decision.clone(), asked.implementation.id.clone());
+    let (decision, implementation) = (Arc::clone(&asked.decision), asked.implementation.id.clone());
     let package = asked.tool.package.canonical_id();
     let (unseen, outlook) = (Vec::new(), None);
     let plan = Plan { package, decision, implementation, way, image, redactor, unseen, outlook };

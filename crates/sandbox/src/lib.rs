@@ -73,7 +73,7 @@ pub use network::{Asked, Ends, MOST_DOORS};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
 pub use output::{Finished, Output};
 #[cfg(unix)]
-pub use output::{Sign, Watch};
+pub use output::{End, Sign, Watch};
 pub use protected::protected_names;
 pub use script::Obstacle;
 

@@ -24,6 +24,13 @@ pub struct Output {
 impl Read for Output {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let count = self.pipe.read(buffer)?;
+        self.counted(count)
+    }
+}
+
+impl Output {
+    /// Holds what was read to its limit.
+    fn counted(&self, count: usize) -> io::Result<usize> {
         let before = self.tally.written.fetch_add(count as u64, Ordering::Relaxed);
         if self.tally.most.is_some_and(|most| before + count as u64 > most) {
             self.tally.is_over.store(true, Ordering::Release);
@@ -49,6 +56,11 @@ impl Output {
     /// Something that waits for more of it, while somebody else holds what it is read from.
     pub fn watch(&self) -> io::Result<Watch> {
         Ok(Watch { pipe: self.pipe.as_fd().try_clone_to_owned()?, end: self.pipe.end()? })
+    }
+
+    /// Somebody read so much of it elsewhere: it counts like what is read here.
+    pub fn read_elsewhere(&self, count: usize) -> io::Result<()> {
+        self.counted(count).map(drop)
     }
 
     /// Reads what is there, without waiting: nothing, where there is nothing now.
@@ -80,6 +92,11 @@ pub enum Sign {
 
 #[cfg(unix)]
 impl Watch {
+    /// The pipe itself, and what tells its end where it does not say so.
+    pub fn into_parts(self) -> (OwnedFd, Option<End>) {
+        (self.pipe, self.end.map(End))
+    }
+
     /// Waits until there is something to read, or nothing will be.
     pub fn wait(&self) -> io::Result<Sign> {
         let watched = std::iter::once(&self.pipe).chain(&self.end);
@@ -88,6 +105,20 @@ impl Watch {
         let is_closed = !(ready[0].revents() - PollFlags::IN).is_empty();
         let has_ended = ready[1..].iter().any(|end| !end.revents().is_empty());
         Ok(if is_closed || has_ended { Sign::Last } else { Sign::More })
+    }
+}
+
+/// Waits until a program writes nothing more.
+#[cfg(unix)]
+#[derive(Debug)]
+pub struct End(OwnedFd);
+
+#[cfg(unix)]
+impl End {
+    /// Waits for it.
+    pub fn wait(&self) -> io::Result<()> {
+        let mut ready = [PollFd::new(&self.0, PollFlags::IN)];
+        Ok(rustix::io::retry_on_intr(|| rustix::event::poll(&mut ready, None)).map(drop)?)
     }
 }
 

@@ -80,7 +80,7 @@ impl Host {
         let result = following.run(&chain.input).await;
         let output = match result {
             _ if running.call.called_off.is_cancelled() => Err(CallError::called_off()),
-            Ok(value) => check_promise(Output::Json(value), &running.action),
+            Ok(value) => check_promise(Output::Json(value), running.action),
             Err(error) => Err(error),
         };
         let aside = following.aside.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -74,7 +74,7 @@ pub(super) enum Came {
 /// What is known of something before it is run.
 pub(super) struct Grounds {
     pub(super) known: Known,
-    pub(super) decision: Decision,
+    pub(super) decision: Arc<Decision>,
 }
 
 impl What<'_> {

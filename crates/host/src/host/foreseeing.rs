@@ -127,7 +127,7 @@ impl Host {
             }
             refused => refused,
         };
-        Ok(match (refused, decision.verdict) {
+        Ok(match (refused, decision.verdict.clone()) {
             (Err(error), _) => Sight::Refused(error),
             (Ok(()), Verdict::Ask(question)) => Sight::Ask(Box::new(question)),
             (Ok(()), _) => Sight::Allowed,

@@ -28,7 +28,7 @@ const MOST: usize = 256;
 pub(super) struct Made {
     pub(super) digest: String,
     pub(super) implementation: String,
-    pub(super) decision: Decision,
+    pub(super) decision: Arc<Decision>,
     pub(super) variables: Vec<(String, Variable)>,
     pub(super) settings: Arc<Settings>,
     pub(super) folder: PathBuf,

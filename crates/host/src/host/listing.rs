@@ -291,7 +291,7 @@ impl Host {
         listing: &Call,
         known: &Known,
         (action, implementation): (&'p Action, &'p Implementation),
-    ) -> Result<(Prepared<'p>, Decision), CallError> {
+    ) -> Result<(Prepared<'p>, Arc<Decision>), CallError> {
         let input = input::read(&listing.input, action, tool.package.dialect)?;
         let prepared = Prepared { action, implementation, input };
         let decision = self.decide(tool, listing, &prepared, known, &Considered::default());

@@ -1,5 +1,6 @@
 //! What a call would be, while nothing of it is run.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use manifest::model::{Entry, SignIn};
@@ -46,7 +47,7 @@ impl Host {
         }
         let steps = self.foresee(tool, call, "").await?;
         if let Some(question) = question(&plan.decision, &steps, &prepared, &self.settings.policy) {
-            plan.decision.verdict = Verdict::Ask(question);
+            Arc::make_mut(&mut plan.decision).verdict = Verdict::Ask(question);
         }
         let Prepared { action, implementation, .. } = prepared;
         let decision = &plan.decision;
@@ -76,7 +77,7 @@ impl Host {
     pub(super) async fn check_declared(
         &self,
         case: Case<'_>,
-        decision: &Decision,
+        decision: &Arc<Decision>,
     ) -> Result<(), CallError> {
         // The owner types it for a call that they have agreed to.
         if self.vault.is_sealed().unwrap_or(true) {
@@ -98,7 +99,7 @@ impl Host {
     pub(super) fn plan_offline(
         &self,
         case: Case<'_>,
-        decision: Decision,
+        decision: Arc<Decision>,
         collected: Result<Collected<'_>, CallError>,
     ) -> Result<Plan, CallError> {
         let Case { tool, call, prepared, .. } = case;
@@ -151,7 +152,7 @@ impl Host {
     pub(super) async fn lacking(
         &self,
         case: Case<'_>,
-        decision: Decision,
+        decision: Arc<Decision>,
         mut error: CallError,
     ) -> CallError {
         // Who would be refused with a secret is not asked to keep it first.
@@ -168,7 +169,7 @@ impl Host {
     }
 
     /// Plans a call with what of its values is at hand; a name stands for every other.
-    async fn sketch(&self, case: Case<'_>, decision: Decision) -> Result<Sketch, CallError> {
+    async fn sketch(&self, case: Case<'_>, decision: Arc<Decision>) -> Result<Sketch, CallError> {
         let Case { tool, call, prepared, known } = case;
         let collector = Collector { elsewhere: Elsewhere::Left, ..self.collector(tool, known) };
         let collected = collector.collect(&decision.allowance, &[]).await;

@@ -27,15 +27,15 @@ use crate::secrets::{Collected, Variables};
 
 impl Host {
     /// Approval, then secrets; then it may be run.
-    pub(super) async fn ready(
+    pub(super) async fn ready<'t>(
         &self,
-        tool: &Tool,
+        tool: &'t Tool,
         call: &Call,
-        by: &Implementation,
+        by: &'t Implementation,
         warmth: Warmth,
         trace: Option<&Trace>,
         noted: &mut Noted,
-    ) -> Result<Ready, CallError> {
+    ) -> Result<Ready<'t>, CallError> {
         let Noted { record, waited, begun, answer } = noted;
         let prepared = Self::prepare(tool, call, by)?;
         record.action.clone_from(&prepared.action.name);
@@ -135,7 +135,7 @@ impl Host {
         let may_be_kept = is_step && warmth == Warmth::Warm && call.surface != Surface::Test;
         let input = prepared.input.arguments.value();
         let key = Key::of(tool, prepared.action, &plan, input).filter(|_| may_be_kept);
-        Ok(Ready { plan, action: prepared.action.clone(), allowed, agreed, key })
+        Ok(Ready { plan, action: prepared.action, allowed, agreed, key })
     }
 
     /// The plan of a call: the one of a moment ago, where it was made of the same.
@@ -144,12 +144,12 @@ impl Host {
         tool: &Tool,
         call: &Call,
         prepared: &Prepared<'_>,
-        decision: &Decision,
+        decision: &Arc<Decision>,
         variables: Variables,
         warmth: Warmth,
     ) -> Result<Plan, CallError> {
         let make = |variables: &Variables| {
-            plan::make(&self.asked(tool, call, prepared, decision.clone(), variables))
+            plan::make(&self.asked(tool, call, prepared, Arc::clone(decision), variables))
         };
         let arguments = prepared.input.arguments.value().as_object();
         let (Some(digest), Some(arguments), Warmth::Warm, Some(_)) =
@@ -161,7 +161,7 @@ impl Host {
         let of = Made {
             digest: digest.clone(),
             implementation: prepared.implementation.id.clone(),
-            decision: decision.clone(),
+            decision: Arc::clone(decision),
             variables,
             settings: Arc::clone(&self.settings),
             folder: call.folder.clone(),
@@ -210,9 +210,9 @@ impl Host {
 }
 
 /// A call that may be run.
-pub(super) struct Ready {
+pub(super) struct Ready<'t> {
     pub(super) plan: Plan,
-    pub(super) action: Action,
+    pub(super) action: &'t Action,
     /// How long it may run.
     pub(super) allowed: Duration,
     /// The steps that the owner was shown and said yes to.

@@ -49,7 +49,7 @@ const SLACK: Duration = Duration::from_secs(30);
 /// What is to be run.
 pub(super) struct Running<'r> {
     pub(super) plan: &'r Plan,
-    pub(super) action: Arc<Action>,
+    pub(super) action: &'r Action,
     pub(super) dialect: Dialect,
     pub(super) warmth: Warmth,
     pub(super) call: &'r Call,
@@ -81,7 +81,7 @@ impl Running<'_> {
     fn stream(&self, until: Instant) -> Option<Stream> {
         let told = self.call.progress.as_ref()?;
         (self.action.output_format == Some(OutputFormat::NdjsonStream))
-            .then(|| Stream::new(Arc::clone(told), &self.action, self.plan.redactor.clone(), until))
+            .then(|| Stream::new(Arc::clone(told), self.action, self.plan.redactor.clone(), until))
     }
 
     /// Waits until it should have come to its end by itself long ago.
@@ -149,7 +149,7 @@ impl Host {
                     if let (Err(error), Some(walls)) = (&mut ran.output, running.plan.confinement())
                     {
                         let scene = Scene {
-                            action: &running.action,
+                            action: running.action,
                             input: &running.call.input,
                             walls,
                             may_write: running.may_write,
@@ -216,7 +216,7 @@ impl Host {
         }
         match &plan.way {
             Way::Process(one) => {
-                let (one, action) = (Arc::clone(one), Arc::clone(action));
+                let (one, action) = (Arc::clone(one), (*action).clone());
                 let stream = stream.cloned();
                 let (written, is_written) = std::sync::mpsc::channel();
                 let running_it = self.on_a_thread(plan, until, move |host, leash| {
@@ -248,7 +248,7 @@ impl Host {
                 }
             }
             Way::Engine(one) => {
-                let (one, action) = (one.clone(), Arc::clone(action));
+                let (one, action) = (one.clone(), (*action).clone());
                 let run = move |_: &Self, leash: &Leash| {
                     if let Err(error) = engine::check_image(&one, until, leash) {
                         return Ran::refused(error);
@@ -265,7 +265,7 @@ impl Host {
                 Ran { is_walled: false, ..ran.unwrap_or_else(Ran::refused) }
             }
             Way::Worker(one) => {
-                let (one, action) = (Arc::clone(one), Arc::clone(action));
+                let (one, action) = (Arc::clone(one), (*action).clone());
                 let redactor = plan.redactor.clone();
                 self.on_a_thread(plan, until, move |host, leash| {
                     let (workers, launcher) = (&host.workers, &host.launcher);

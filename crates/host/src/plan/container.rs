@@ -92,7 +92,7 @@ pub(crate) fn prepare(plan: &mut Plan, leash: &Leash) -> Result<(), CallError> {
             let one = Arc::make_mut(one);
             (&mut one.argv, &mut one.walls)
         }
-        Way::Mcp(one) => match &mut one.place {
+        Way::Mcp(one) => match Arc::make_mut(&mut one.place) {
             Place::Process { argv, walls } => (argv, &mut **walls),
             Place::Url { .. } | Place::Registry { .. } => return Ok(()),
         },

@@ -25,8 +25,8 @@ use crate::surface::Surface;
 pub(crate) struct Mcp {
     /// Whose it is.
     pub(crate) owner: Owner,
-    /// Where the server is.
-    pub(crate) place: Place,
+    /// Where the server is; a plan that is taken again shares it.
+    pub(crate) place: Arc<Place>,
     /// What the server is remembered under; no secret is in it.
     pub(crate) name: String,
     /// Who the owner signed in as, once that is known.
@@ -78,12 +78,12 @@ pub(crate) enum Place {
 impl Mcp {
     /// Whether the server is nothing that we start.
     pub(crate) fn is_remote(&self) -> bool {
-        !matches!(self.place, Place::Process { .. })
+        !matches!(*self.place, Place::Process { .. })
     }
 
     /// A request over the network as one JSON value, for people and programs.
     pub(super) fn to_value(&self, allowance: &Allowance) -> Value {
-        let (Place::Url { url, rules, .. } | Place::Registry { url, rules, .. }) = &self.place
+        let (Place::Url { url, rules, .. } | Place::Registry { url, rules, .. }) = &*self.place
         else {
             return Value::Null;
         };
@@ -193,6 +193,7 @@ impl Asked<'_> {
         };
         let surface = self.tool.surface.clone();
         let key = Arc::default();
+        let place = Arc::new(place);
         Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown, surface, key })
     }
 

@@ -17,7 +17,7 @@ impl Plan {
         let (argv, walls) = match &self.way {
             Way::Process(one) => (&one.shown, &one.walls),
             Way::Worker(one) => (&one.shown, &one.walls),
-            Way::Mcp(one) => match &one.place {
+            Way::Mcp(one) => match &*one.place {
                 Place::Process { walls, .. } => (&one.shown, &**walls),
                 Place::Url { .. } | Place::Registry { .. } => {
                     return (one.shown.clone(), Vec::new());
@@ -73,7 +73,7 @@ impl Plan {
                 told["loads"] = one.loaded();
                 told
             }
-            Way::Mcp(one) => match &one.place {
+            Way::Mcp(one) => match &*one.place {
                 Place::Process { walls, .. } => {
                     let mut told = self.process_to_value("an MCP server", &one.shown, walls);
                     told["tool"] = one.tool.as_str().into();

@@ -36,7 +36,7 @@ impl Signable for Mcp {
     const WANTED: Wanted<'static> = Wanted::Any;
 
     fn rules(&self) -> Option<&Rules> {
-        match &self.place {
+        match &*self.place {
             Place::Process { .. } => None,
             Place::Url { rules, .. } | Place::Registry { rules, .. } => Some(rules),
         }
@@ -48,7 +48,7 @@ impl Signable for Mcp {
 
     /// Where a registry says where the server is, it may be.
     fn is_signed(&self) -> bool {
-        match (&self.place, &self.bearer) {
+        match (&*self.place, &self.bearer) {
             (Place::Url { url, .. }, Some(bearer)) => bearer.header(url).is_some(),
             (Place::Registry { .. }, bearer) => bearer.is_some(),
             (Place::Url { .. }, None) | (Place::Process { .. }, _) => false,

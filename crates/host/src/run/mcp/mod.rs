@@ -238,7 +238,7 @@ impl Servers {
 
     /// The address of a server on the network.
     pub(crate) async fn address(plan: &Mcp, until: Instant) -> Result<Option<Url>, CallError> {
-        match &plan.place {
+        match &*plan.place {
             Place::Process { .. } => Ok(None),
             Place::Url { url, .. } => Ok(Some(url.clone())),
             Place::Registry { url, server, rules } => {
@@ -274,7 +274,7 @@ impl Servers {
     ) -> Result<Arc<Server>, CallError> {
         // What it may ask is told to a server when it is greeted, so who can be asked something else has another.
         let may_ask = Value::Object(client.capabilities.clone());
-        match &plan.place {
+        match &*plan.place {
             Place::Process { argv, walls } => {
                 let order = || Order::new(argv, walls, plan.longest, redactor.clone());
                 let key = plan.key.get_or_init(|| order().key());

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
+use std::time::Duration;
 
 use egress::http::{HeaderMap, HeaderName, HeaderValue, SendError, StatusCode};
 use futures_util::stream::{self, BoxStream, StreamExt};
@@ -18,6 +19,7 @@ use rmcp::transport::streamable_http_client::{
     StreamableHttpPostResponse,
 };
 use sse_stream::Sse;
+use tokio::sync::watch;
 
 use super::events::{Event, Events};
 use super::health::Health;
@@ -33,6 +35,9 @@ const MOST_REFUSAL: usize = 64 << 10;
 
 /// How many requests of one server are under way at a time.
 const AT_A_TIME: usize = 64;
+
+/// How long a request waits for the stream of its session to stand.
+const STANDING: Duration = Duration::from_secs(1);
 
 /// Where the session of the older era is written.
 const SESSION: &str = "mcp-session-id";
@@ -51,7 +56,8 @@ pub(in crate::run::mcp) fn wire(
         .custom_headers(headers.collect())
         .max_concurrent_requests(AT_A_TIME)
         .max_sse_event_size(longest);
-    let client = Bounded { client: client.clone(), longest, health: Arc::clone(&health) };
+    let stands = Arc::new(watch::Sender::new(false));
+    let client = Bounded { client: client.clone(), longest, health: Arc::clone(&health), stands };
     (StreamableHttpClientTransport::with_client(client, config), health)
 }
 
@@ -61,6 +67,9 @@ pub(in crate::run::mcp) struct Bounded {
     client: Client,
     longest: usize,
     health: Arc<Health>,
+    /// Whether the stream was asked for on which a session is told what belongs to no request. What is asked before that could be
+    /// answered there: to a server it looks like somebody who comes back for an answer.
+    stands: Arc<watch::Sender<bool>>,
 }
 
 type Headers = HashMap<HeaderName, HeaderValue>;
@@ -88,6 +97,10 @@ impl StreamableHttpClient for Bounded {
         }
         if let Some(bearer) = bearer {
             request = request.bearer_auth(bearer);
+        }
+        if session.is_some() && matches!(message, JsonRpcMessage::Request(_)) {
+            let mut stands = self.stands.subscribe();
+            let _ = tokio::time::timeout(STANDING, stands.wait_for(|stands| *stands)).await;
         }
         let _telling = self.health.tell(&message);
         let response = request.send().await.map_err(|error| lost(error, &url))?;
@@ -130,7 +143,9 @@ impl StreamableHttpClient for Bounded {
         if let Some(bearer) = bearer {
             request = request.bearer_auth(bearer);
         }
-        let response = request.send().await.map_err(|error| lost(error, &url))?;
+        let response = request.send().await;
+        self.stands.send_replace(true);
+        let response = response.map_err(|error| lost(error, &url))?;
         if response.status() == StatusCode::METHOD_NOT_ALLOWED {
             return Err(StreamableHttpError::ServerDoesNotSupportSse);
         }

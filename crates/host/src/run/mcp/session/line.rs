@@ -1,7 +1,7 @@
 //! One line of a server's output: what it is, and whether there is too much of it.
 
+use std::borrow::Cow;
 use std::collections::HashSet;
-use std::io::{self, BufRead};
 
 use rmcp::model::{JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, RxJsonRpcMessage};
@@ -33,16 +33,27 @@ pub(super) enum Line {
     Noise,
 }
 
-/// Reads a line of at most so many bytes, without its end; `None` at the end of all.
-pub(super) fn read(reader: &mut impl BufRead, longest: u64) -> io::Result<Option<Vec<u8>>> {
-    let mut line = Vec::new();
-    io::Read::take(&mut *reader, longest.saturating_add(1)).read_until(b'\n', &mut line)?;
-    match line.pop() {
-        Some(b'\n') => Ok(Some(line)),
-        Some(_) if line.len() as u64 >= longest => Err(io::ErrorKind::FileTooLarge.into()),
-        // A line that was not finished is none.
-        Some(_) | None => Ok(None),
-    }
+/// The next line of what has come, without its end, if it has ended; what has begun is kept. No line has more bytes than so many.
+pub(super) fn next<'n>(
+    begun: &mut Vec<u8>,
+    rest: &mut &'n [u8],
+    longest: u64,
+) -> Result<Option<Cow<'n, [u8]>>, Fault> {
+    let is_bounded = |line: &[u8]| line.len() as u64 <= longest;
+    let Some(at) = memchr::memchr(b'\n', rest) else {
+        begun.extend_from_slice(rest);
+        *rest = &[];
+        return if is_bounded(begun) { Ok(None) } else { Err(Fault::TooMuch) };
+    };
+    let (line, after) = (&rest[..at], &rest[at + 1..]);
+    *rest = after;
+    let line = if begun.is_empty() {
+        Cow::Borrowed(line)
+    } else {
+        begun.extend_from_slice(line);
+        Cow::Owned(std::mem::take(begun))
+    };
+    if is_bounded(&line) { Ok(Some(line)) } else { Err(Fault::TooMuch) }
 }
 
 /// What may be a message in a line, if it can be borne to be read.
@@ -155,14 +166,25 @@ mod tests {
     }
 
     #[test]
-    fn lines_are_bounded_and_an_unfinished_one_is_none() {
-        let mut text = &b"one\n\ntwo\nlonger than ten\n"[..];
-        assert_eq!(read(&mut text, 10).unwrap().unwrap(), b"one");
-        assert_eq!(read(&mut text, 10).unwrap().unwrap(), b"");
-        assert_eq!(read(&mut text, 10).unwrap().unwrap(), b"two");
-        assert_eq!(read(&mut text, 10).unwrap_err().kind(), io::ErrorKind::FileTooLarge);
-        assert_eq!(read(&mut &b"unfinished"[..], 100).unwrap(), None);
-        assert_eq!(read(&mut &b"exactly10!\n"[..], 10).unwrap().unwrap(), b"exactly10!");
+    fn lines_are_bounded_and_put_together() {
+        let lines = |pieces: &[&str]| {
+            let (mut begun, mut lines) = (Vec::new(), Vec::new());
+            for piece in pieces {
+                let mut rest = piece.as_bytes();
+                while let Some(line) = next(&mut begun, &mut rest, 10)? {
+                    lines.push(String::from_utf8(line.into_owned()).unwrap());
+                }
+            }
+            Ok(lines)
+        };
+        assert_eq!(lines(&["one\n\ntwo\n"]).unwrap(), ["one", "", "two"]);
+        assert_eq!(lines(&["o", "n", "e\ntw", "o\nunfinished"]).unwrap(), ["one", "two"]);
+        assert_eq!(lines(&["exactly10!\n"]).unwrap(), ["exactly10!"]);
+        assert_eq!(lines(&["exactly", "10!", "\n"]).unwrap(), ["exactly10!"]);
+        for long in [&["longer than ten\n"][..], &["longer ", "than ten"], &["short\nlonger than"]]
+        {
+            assert_eq!(lines(long), Err(Fault::TooMuch), "{long:?}");
+        }
     }
 
     #[test]

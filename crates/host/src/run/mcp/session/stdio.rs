@@ -1,6 +1,7 @@
-//! A server behind two pipes. They block, so a thread reads the one, and another writes the other where it has no room.
+//! A server behind two pipes. What it says is read by a task when it comes; what it is told is written at once where there is
+//! room, and else by a thread.
 
-use std::io::{self, BufReader, PipeWriter, Read, Write};
+use std::io::{self, PipeWriter, Read, Write};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
@@ -9,7 +10,10 @@ use rmcp::model::{ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId
 use rmcp::service::{RoleClient, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use sandbox::Output;
+use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
 
 use super::health::Health;
 use super::lane::{self, Answers, Lane};
@@ -105,7 +109,7 @@ impl Wire {
     /// Connects to the pipes of a server. One message may be so long, and as much may come unasked.
     pub(in crate::run::mcp) fn open(
         stdin: PipeWriter,
-        stdout: impl Read + Send + 'static,
+        stdout: Output,
         longest: u64,
         patience: Option<Duration>,
         said: Said,
@@ -115,11 +119,13 @@ impl Wire {
         let health = Health::new(longest);
         let lane = Lane::new(outgoing.clone());
         let (watched, answers) = (Arc::clone(&health), lane.answers());
-        thread("mcp-read", move || {
-            let heard = listen(stdout, longest, (&was_read, &answers), &watched, &said);
+        let incoming_bytes = Incoming::open(stdout)?;
+        tokio::spawn(async move {
+            let _closing = Closing(&answers);
+            let to = (&was_read, &*answers);
+            let heard = listen(incoming_bytes, longest, to, &watched, &said).await;
             let _ = watched.noting(heard);
-            answers.close();
-        })?;
+        });
         let wire = Self {
             outgoing: Some(outgoing),
             lane: Some(lane),
@@ -201,40 +207,107 @@ impl Transport<RoleClient> for Wire {
     }
 }
 
+/// What a server says, as it comes.
+struct Incoming {
+    output: Output,
+    pipe: Receiver,
+    /// Nothing more will be said than what is in the pipe.
+    ended: CancellationToken,
+}
+
+impl Incoming {
+    fn open(output: Output) -> io::Result<Self> {
+        let (pipe, end) = output.watch()?.into_parts();
+        let ended = CancellationToken::new();
+        if let Some(end) = end {
+            let ended = ended.clone();
+            thread("mcp-end", move || {
+                let _ = end.wait();
+                ended.cancel();
+            })?;
+        }
+        Ok(Self { output, pipe: Receiver::from_owned_fd(pipe)?, ended })
+    }
+
+    /// Waits for more; nothing at the end.
+    async fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        while !self.ended.is_cancelled() {
+            tokio::select! {
+                biased;
+                ready = self.pipe.readable() => ready?,
+                () = self.ended.cancelled() => break,
+            }
+            match self.pipe.try_read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Ok(count) => return self.output.read_elsewhere(count).map(|()| count),
+                Err(error) => return Err(error),
+            }
+        }
+        // It does not wait for more than is there, since the end is.
+        self.output.read(buffer)
+    }
+}
+
+/// Tells those who wait for answers when none will come any more, however that is.
+struct Closing<'c>(&'c Answers);
+
+impl Drop for Closing<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
 /// Reads messages until the end, or until one that must not be.
-fn listen(
-    stdout: impl Read,
+async fn listen(
+    mut incoming: Incoming,
     longest: u64,
-    (messages, answers): (&mpsc::Sender<Message>, &Answers),
+    to: (&mpsc::Sender<Message>, &Answers),
     health: &Health,
     said: &Said,
 ) -> Result<(), Fault> {
-    let mut reader = BufReader::with_capacity(64 << 10, stdout);
+    let (mut buffer, mut begun) = (vec![0; 64 << 10], Vec::new());
     loop {
-        let line = match line::read(&mut reader, longest) {
-            Ok(Some(line)) => line,
+        let count = match incoming.read(&mut buffer).await {
             Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
                 return Err(Fault::TooMuch);
             }
-            Ok(None) | Err(_) => return Ok(()),
+            // A line that was not finished is none.
+            Ok(0) | Err(_) => return Ok(()),
+            Ok(count) => count,
         };
-        if answers.take(line::within(&line)?, health)? {
-            continue;
-        }
-        let what = line::understand(&line)?;
-        health.hear(line.len(), &what)?;
-        match what {
-            Line::Messages(all) => {
-                for one in all {
-                    if messages.blocking_send(one).is_err() {
-                        return Ok(());
-                    }
-                }
+        let mut rest = &buffer[..count];
+        while let Some(line) = line::next(&mut begun, &mut rest, longest)? {
+            if !hear(&line, to, health, said).await? {
+                return Ok(());
             }
-            // It helps whoever has to find out why a server does not work.
-            Line::Noise => said.add_line(&line),
         }
     }
+}
+
+/// Takes a line; whether anybody wants more of them.
+async fn hear(
+    line: &[u8],
+    (messages, answers): (&mpsc::Sender<Message>, &Answers),
+    health: &Health,
+    said: &Said,
+) -> Result<bool, Fault> {
+    if answers.take(line::within(line)?, health)? {
+        return Ok(true);
+    }
+    let what = line::understand(line)?;
+    health.hear(line.len(), &what)?;
+    match what {
+        Line::Messages(all) => {
+            for one in all {
+                if messages.send(one).await.is_err() {
+                    return Ok(false);
+                }
+            }
+        }
+        // It helps whoever has to find out why a server does not work.
+        Line::Noise => said.add_line(line),
+    }
+    Ok(true)
 }
 
 fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
