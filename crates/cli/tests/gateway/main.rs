@@ -15,7 +15,10 @@ mod finding;
 mod gate;
 mod joined;
 mod neighbours;
+mod onboarding;
 mod plain;
+#[path = "../login/program.rs"]
+mod program;
 mod telling;
 mod up;
 mod views;

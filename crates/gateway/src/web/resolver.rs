@@ -153,7 +153,7 @@ pub(super) async fn reset(State(web): State<Arc<Web>>, request: Request) -> Resp
 }
 
 /// What came of a deed.
-fn done(came: Result<Value, Trouble>) -> Response {
+pub(super) fn done(came: Result<Value, Trouble>) -> Response {
     match came {
         Ok(told) => json_of(StatusCode::OK, &told),
         Err(Trouble { message, causes, hints }) => {
@@ -198,7 +198,7 @@ fn of_view(stock: &Stock, shown: &Shown) -> Vec<Arc<Shelved>> {
     stock.packages.iter().filter(is_shown).cloned().collect()
 }
 
-fn found(stock: &Stock, shown: &Shown, id: &str) -> Option<Arc<Shelved>> {
+pub(super) fn found(stock: &Stock, shown: &Shown, id: &str) -> Option<Arc<Shelved>> {
     let package = stock.package(id)?;
     of_view(stock, shown).into_iter().find(|one| one.id == package.id)
 }
@@ -244,10 +244,10 @@ fn unknown_caller() -> Response {
     wrong(StatusCode::UNAUTHORIZED, "unauthorized", "show a token that counts")
 }
 
-fn missing(name: &str) -> Response {
+pub(super) fn missing(name: &str) -> Response {
     wrong(StatusCode::BAD_REQUEST, "bad_input", &format!("`{name}` is missing"))
 }
 
-fn no_such(id: &str) -> Response {
+pub(super) fn no_such(id: &str) -> Response {
     wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no capability `{id}`"))
 }
