@@ -44,11 +44,12 @@ impl Offer {
         said.unwrap_or(&self.action)
     }
 
-    /// What it is found by.
-    pub(crate) fn entry(&self) -> Result<Entry, EntryError> {
+    /// What it is found by, and what a match counts.
+    pub(crate) fn entry(&self, rank: f32) -> Result<Entry, EntryError> {
         let package = &self.tool.package;
         let actions = self.declared().cloned().into_iter().collect();
-        Entry::of_package(&self.name, &manifest::model::Package { actions, ..package.clone() })
+        let package = manifest::model::Package { actions, ..package.clone() };
+        Entry::of_package(&self.name, &package)?.rank(rank)
     }
 }
 
