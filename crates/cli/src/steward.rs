@@ -19,7 +19,7 @@ use crate::exit::Failure;
 use crate::home::Home;
 use crate::installed::{self, Named};
 use crate::printer::Printer;
-use crate::{owner, steps};
+use crate::{owner, remote, steps};
 
 /// The verb that signs in.
 const LOGIN: &str = "login";
@@ -35,7 +35,9 @@ impl Steward for Owner {
     fn files(&self) -> Vec<PathBuf> {
         let names =
             [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, revoked::NAME, "policy.toml"];
-        names.iter().map(|name| self.home.path().join(name)).collect()
+        let files = names.iter().map(|name| self.home.path().join(name));
+        // What was taken back is learnt there.
+        files.chain([remote::cache(&self.home).packages()]).collect()
     }
 
     fn settings(&self) -> Result<Settings, String> {
@@ -88,6 +90,7 @@ impl Owner {
             is_enabled: named.enabled,
             standing,
             trust: named.trust,
+            is_taken_back: installed::taken_back(named, &self.home).is_some(),
             tool,
             files,
         }

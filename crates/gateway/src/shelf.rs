@@ -75,6 +75,7 @@ pub(crate) struct Shelved {
     pub(crate) is_enabled: bool,
     pub(crate) standing: Standing,
     pub(crate) trust: Trust,
+    pub(crate) is_taken_back: bool,
     pub(crate) tool: Result<Arc<Tool>, String>,
     files: Vec<PathBuf>,
     marks: Marks,
@@ -82,9 +83,11 @@ pub(crate) struct Shelved {
 
 impl Shelved {
     fn new(package: Package) -> Self {
-        let Package { id, version, is_enabled, standing, trust, tool, files } = package;
+        let Package { id, version, is_enabled, standing, trust, is_taken_back, tool, files } =
+            package;
         let marks = Marks::of(&files);
-        Self { id, version, is_enabled, standing, trust, tool: tool.map(Arc::new), files, marks }
+        let tool = tool.map(Arc::new);
+        Self { id, version, is_enabled, standing, trust, is_taken_back, tool, files, marks }
     }
 
     /// The same when it cannot be called, and why.
@@ -95,6 +98,7 @@ impl Shelved {
             is_enabled: self.is_enabled,
             standing: self.standing,
             trust: self.trust,
+            is_taken_back: self.is_taken_back,
             tool: Err(words.to_owned()),
             files: Vec::new(),
             marks: Marks::of(&[]),

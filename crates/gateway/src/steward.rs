@@ -197,6 +197,8 @@ pub struct Package {
     pub standing: Standing,
     /// How far it is trusted.
     pub trust: Trust,
+    /// Whether its registry has taken this version back for security, as far as that is known here.
+    pub is_taken_back: bool,
     /// As it is called, or why it cannot be.
     pub tool: Result<Tool, String>,
     /// The files that it is made of: when one of them is another, it is no longer what was agreed to.

@@ -182,6 +182,7 @@ fn schemas() -> Value {
                 "id": { "type": "string" },
                 "version": { "type": ["string", "null"] },
                 "enabled": { "type": "boolean" },
+                "taken_back": { "type": "boolean", "description": "Whether its registry has taken this version back for security, as far as that is known here" },
                 "type": { "type": "string" },
                 "description": { "type": ["string", "null"] },
                 "trust_level": { "enum": ["local", "verified", "community", "untrusted"] },

@@ -226,6 +226,7 @@ fn to_value(package: &Shelved) -> Value {
         "id": package.id,
         "version": package.version,
         "enabled": package.is_enabled,
+        "taken_back": package.is_taken_back,
     });
     match &package.tool {
         Ok(tool) => {
