@@ -14,6 +14,7 @@ mod doors;
 mod finding;
 mod gate;
 mod joined;
+mod listening;
 mod neighbours;
 mod onboarding;
 mod plain;

@@ -6,6 +6,7 @@ mod face;
 mod health;
 pub(super) mod http;
 pub(super) mod line;
+mod listening;
 pub(super) mod sse;
 pub(super) mod stdio;
 
@@ -29,6 +30,7 @@ use self::face::{Changes, Face, Listeners};
 pub(super) use self::face::{Client, Told};
 pub(super) use self::health::Health;
 use self::line::Fault;
+use self::listening::{Ear, Listening};
 use super::era::Era;
 use crate::call::Resumed;
 use crate::error::{CallError, Kind};
@@ -46,6 +48,8 @@ pub(super) struct Session {
     listeners: Listeners,
     changes: Changes,
     health: Arc<Health>,
+    /// What it says to nobody in particular, where it has to be listened to for that.
+    listening: Option<Listening>,
 }
 
 /// How a conversation is begun.
@@ -102,7 +106,16 @@ impl Session {
             () = health.broken() => Err(AskError::Closed),
         };
         let service = opened.map_err(|error| known(error, &health))?;
-        Ok(Self { service, listeners, changes, health })
+        Ok(Self { service, listeners, changes, health, listening: None })
+    }
+
+    /// Listens to a server of the newer era, on behalf of who is told what it says to nobody in particular.
+    pub(super) fn listen(&mut self, client: &Client) {
+        if self.era() == Era::Stateless {
+            let (peer, changes) = (self.service.peer().clone(), self.changes.clone());
+            let notices = client.notices.clone();
+            self.listening = Listening::begin(Ear { peer, changes, notices });
+        }
     }
 
     /// The server's era.
@@ -157,6 +170,14 @@ impl Session {
         params: Value,
         told: Told,
     ) -> Result<Value, AskError> {
+        // In the newer era a resource is watched by who listens.
+        if let (Some(listening), Some(uri)) = (&self.listening, params["uri"].as_str()) {
+            match method {
+                "resources/subscribe" => return listening.watch(uri).await.map(|()| json!({})),
+                "resources/unsubscribe" => return listening.unwatch(uri).await.map(|()| json!({})),
+                _ => {}
+            }
+        }
         let request = serde_json::from_value(json!({ "method": method, "params": params }));
         let request: ClientRequest = request.map_err(|_| AskError::Refused {
             code: BAD_PARAMETERS,

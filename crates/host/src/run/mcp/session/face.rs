@@ -82,6 +82,11 @@ impl Changes {
     pub(super) fn count(&self) -> u64 {
         self.0.load(Ordering::Acquire)
     }
+
+    /// It said so once more.
+    pub(super) fn add(&self) {
+        self.0.fetch_add(1, Ordering::AcqRel);
+    }
 }
 
 impl ClientHandler for Face {
@@ -117,7 +122,7 @@ impl ClientHandler for Face {
     }
 
     async fn on_tool_list_changed(&self, _context: NotificationContext<RoleClient>) {
-        self.changes.0.fetch_add(1, Ordering::AcqRel);
+        self.changes.add();
         self.note("notifications/tools/list_changed", Value::Null);
     }
 
