@@ -173,8 +173,12 @@ impl Session {
         // In the newer era a resource is watched by who listens.
         if let (Some(listening), Some(uri)) = (&self.listening, params["uri"].as_str()) {
             match method {
-                "resources/subscribe" => return listening.watch(uri).await.map(|()| json!({})),
-                "resources/unsubscribe" => return listening.unwatch(uri).await.map(|()| json!({})),
+                "resources/subscribe" => {
+                    return Box::pin(listening.watch(uri)).await.map(|()| json!({}));
+                }
+                "resources/unsubscribe" => {
+                    return Box::pin(listening.unwatch(uri)).await.map(|()| json!({}));
+                }
                 _ => {}
             }
         }

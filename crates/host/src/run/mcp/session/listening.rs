@@ -99,9 +99,10 @@ impl Listening {
         let watched = less.resource_subscriptions.take().unwrap_or_default();
         let left: Vec<_> = watched.into_iter().filter(|one| one != uri).collect();
         less.resource_subscriptions = Some(left).filter(|left| !left.is_empty());
-        let begun = match is_nothing(&less) {
-            true => None,
-            false => Some(self.ear.peer.listen(less.clone()).await.map_err(of_asking)?),
+        let begun = if is_nothing(&less) {
+            None
+        } else {
+            Some(self.ear.peer.listen(less.clone()).await.map_err(of_asking)?)
         };
         *wanted = less.clone();
         self.hear(begun.map(|begun| (begun, less)));
