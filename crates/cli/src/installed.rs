@@ -148,8 +148,9 @@ pub(crate) fn all(home: &Home, printer: Printer) -> Result<Vec<Loaded>, Failure>
 }
 
 fn tool_of(named: &Named, home: &Home, printer: Printer) -> Result<Tool, Failure> {
-    if let Some(pinned) = &named.pinned {
-        warn_taken_back(pinned, home, printer);
+    if let (Some(pinned), Some(reason)) = (&named.pinned, taken_back(named, home)) {
+        let (id, version) = (line(&pinned.id), line(&pinned.version));
+        printer.alarm(&format!("{id} {version} was taken back for security: {}", line(&reason)));
     }
     with_files(named, home).map(|(tool, _)| tool)
 }
@@ -165,13 +166,10 @@ pub(crate) fn with_files(named: &Named, home: &Home) -> Result<(Tool, Vec<PathBu
     Ok((tool(installed, named)?, files))
 }
 
-/// Tells whoever calls it that a version was taken back for security, once its registry has said so.
-fn warn_taken_back(pinned: &Pinned, home: &Home, printer: Printer) {
-    let reason = pinned.archive.and_then(|archive| remote::cache(home).taken_back(archive.0));
-    if let Some(reason) = reason {
-        let (id, version) = (line(&pinned.id), line(&pinned.version));
-        printer.alarm(&format!("{id} {version} was taken back for security: {}", line(&reason)));
-    }
+/// Why the version that is active was taken back for security, once its registry has said so.
+pub(crate) fn taken_back(named: &Named, home: &Home) -> Option<String> {
+    let archive = named.pinned.as_ref()?.archive?;
+    remote::cache(home).taken_back(archive.0)
 }
 
 /// A version of an installed package that is still here, active or not.

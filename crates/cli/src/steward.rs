@@ -1,14 +1,15 @@
 //! What a gateway has done for it: the packages of the home are found, and what the policy wants done is done.
 
-use std::io::Write;
+use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use gateway::steward::{By, Deed, Package, Standing, Steward, Trouble};
+use gateway::steward::{By, Deed, Package, SignIn, SigningIn, Standing, Steward, Trouble};
 use host::{Settings, Tool, Violation};
 use install::revoked::{self, State};
 use install::{Contents, catalog};
 use serde_json::Value;
+use vault::Secret;
 use zeroize::Zeroizing;
 
 use crate::ask::Ask;
@@ -18,7 +19,10 @@ use crate::exit::Failure;
 use crate::home::Home;
 use crate::installed::{self, Named};
 use crate::printer::Printer;
-use crate::{owner, steps};
+use crate::{owner, remote, steps};
+
+/// The verb that signs in.
+const LOGIN: &str = "login";
 
 /// The owner's program, which works for a gateway.
 #[derive(Debug)]
@@ -31,7 +35,9 @@ impl Steward for Owner {
     fn files(&self) -> Vec<PathBuf> {
         let names =
             [catalog::BASE, catalog::LOCAL, install::lockfile::NAME, revoked::NAME, "policy.toml"];
-        names.iter().map(|name| self.home.path().join(name)).collect()
+        let files = names.iter().map(|name| self.home.path().join(name));
+        // What was taken back is learnt there.
+        files.chain([remote::cache(&self.home).packages()]).collect()
     }
 
     fn settings(&self) -> Result<Settings, String> {
@@ -52,6 +58,16 @@ impl Steward for Owner {
     fn deed(&self, by: By, deed: &Deed) -> Result<Value, Trouble> {
         let (words, typed) = typed(deed);
         self.run(by, &words, &typed)
+    }
+
+    fn sign_in(&self, by: By, wanted: &SignIn) -> Result<Box<dyn SigningIn>, Trouble> {
+        let mut child = self.start(by, &options(wanted), Stdio::null())?;
+        if let (Some(stdin), Some(secret)) = (&mut child.stdin, &wanted.client_secret) {
+            let line = Zeroizing::new(format!("{}\n", secret.expose()));
+            // One that does not read has said why by then.
+            let _ = stdin.write_all(line.as_bytes());
+        }
+        SignInBegun::new(child).map(|begun| Box::new(begun) as Box<dyn SigningIn>)
     }
 }
 
@@ -74,21 +90,15 @@ impl Owner {
             is_enabled: named.enabled,
             standing,
             trust: named.trust,
+            is_taken_back: installed::taken_back(named, &self.home).is_some(),
             tool,
             files,
         }
     }
 
-    /// Runs a verb in a process of its own, as at a terminal where nobody can be asked; what it tells programs.
-    fn run(&self, by: By, words: &[String], typed: &str) -> Result<Value, Trouble> {
-        let broken = |doing: &str, error: std::io::Error| Trouble {
-            message: format!(
-                "failed to {doing} `haft {}`",
-                words.first().map_or("", String::as_str)
-            ),
-            causes: vec![error.to_string()],
-            hints: Vec::new(),
-        };
+    /// Starts a verb in a process of its own, as at a terminal where nobody can be asked.
+    fn start(&self, by: By, words: &[String], stderr: Stdio) -> Result<Child, Trouble> {
+        let broken = |doing: &str, error: std::io::Error| broken(doing, words, &error);
         let program = sandbox::own_program().map_err(|error| broken("find", error))?;
         let home = std::path::absolute(self.home.path()).map_err(|error| broken("find", error))?;
         let mut command = Command::new(program);
@@ -99,29 +109,19 @@ impl Owner {
         };
         // What is named is no file of the folder that somebody happens to be in, and no project of it is meant.
         command.env(ASKED_BY, asked_by).current_dir("/").args(words);
-        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        let mut child = command.spawn().map_err(|error| broken("start", error))?;
+        command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
+        command.spawn().map_err(|error| broken("start", error))
+    }
+
+    /// Runs a verb to its end; what it tells programs.
+    fn run(&self, by: By, words: &[String], typed: &str) -> Result<Value, Trouble> {
+        let mut child = self.start(by, words, Stdio::piped())?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has said why by then.
             let _ = stdin.write_all(typed.as_bytes());
         }
-        let output = child.wait_with_output().map_err(|error| broken("wait for", error))?;
-        let told: Option<Value> = serde_json::from_slice(&output.stdout).ok();
-        match told {
-            Some(told) if told["ok"] == false && told["error"].is_object() => {
-                Err(trouble(&told["error"]))
-            }
-            Some(told) => Ok(told),
-            None if output.status.success() => Ok(Value::Null),
-            None => Err(Trouble {
-                message: format!("`haft {}` ended with {}", words[0], output.status),
-                causes: String::from_utf8_lossy(&output.stderr)
-                    .lines()
-                    .map(str::to_owned)
-                    .collect(),
-                hints: Vec::new(),
-            }),
-        }
+        let output = child.wait_with_output().map_err(|error| broken("wait for", words, &error))?;
+        came_of(&words[0], &output)
     }
 
     fn tool(&self, named: &Named) -> Result<(Tool, Vec<PathBuf>), Failure> {
@@ -130,6 +130,91 @@ impl Owner {
             steps::link_one(&mut tool, &[], &self.home, Printer::silent());
         }
         Ok((tool, files))
+    }
+}
+
+/// `haft login`, which waits for what the browser brings back.
+#[derive(Debug)]
+struct SignInBegun {
+    child: Child,
+    said: BufReader<ChildStdout>,
+    told: Value,
+}
+
+impl SignInBegun {
+    /// Waits for the page.
+    fn new(mut child: Child) -> Result<Self, Trouble> {
+        let stdout = child.stdout.take().expect("it was started with a pipe");
+        let mut begun = Self { child, said: BufReader::new(stdout), told: Value::Null };
+        let mut line = String::new();
+        begun.said.read_line(&mut line).map_err(|error| unheard(&error))?;
+        begun.told = serde_json::from_str(&line).unwrap_or_default();
+        if begun.told["event"] == "sign_in_page" {
+            return Ok(begun);
+        }
+        // It says why there is none.
+        begun.end(line, "")?;
+        Err(Trouble { message: format!("`haft {LOGIN}` showed no page"), ..Trouble::default() })
+    }
+
+    /// Waits for its end, after what it said so far; what it tells programs.
+    fn end(&mut self, said: String, typed: &str) -> Result<Value, Trouble> {
+        if let Some(mut stdin) = self.child.stdin.take() {
+            // One that does not read has said why by then.
+            let _ = stdin.write_all(typed.as_bytes());
+        }
+        let mut stdout = said.into_bytes();
+        self.said.read_to_end(&mut stdout).map_err(|error| unheard(&error))?;
+        let status = self.child.wait().map_err(|error| unheard(&error))?;
+        came_of(LOGIN, &Output { status, stdout, stderr: Vec::new() })
+    }
+}
+
+impl SigningIn for SignInBegun {
+    fn told(&self) -> &Value {
+        &self.told
+    }
+
+    fn finish(mut self: Box<Self>, redirected: &Secret) -> Result<Value, Trouble> {
+        let line = Zeroizing::new(format!("{}\n", redirected.expose()));
+        self.end(String::new(), &line)
+    }
+}
+
+impl Drop for SignInBegun {
+    fn drop(&mut self) {
+        let _ended_already = self.child.kill();
+        let _ended_already = self.child.wait();
+    }
+}
+
+/// What a verb told programs, or why it came to nothing.
+fn came_of(verb: &str, output: &Output) -> Result<Value, Trouble> {
+    let told: Option<Value> = serde_json::from_slice(&output.stdout).ok();
+    match told {
+        Some(told) if told["ok"] == false && told["error"].is_object() => {
+            Err(trouble(&told["error"]))
+        }
+        Some(told) => Ok(told),
+        None if output.status.success() => Ok(Value::Null),
+        None => Err(Trouble {
+            message: format!("`haft {verb}` ended with {}", output.status),
+            causes: String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect(),
+            hints: Vec::new(),
+        }),
+    }
+}
+
+fn unheard(error: &std::io::Error) -> Trouble {
+    broken("hear", &[LOGIN.to_owned()], error)
+}
+
+/// Why a verb was not run.
+fn broken(doing: &str, words: &[String], error: &std::io::Error) -> Trouble {
+    Trouble {
+        message: format!("failed to {doing} `haft {}`", words.first().map_or("", String::as_str)),
+        causes: vec![error.to_string()],
+        hints: Vec::new(),
     }
 }
 
@@ -179,6 +264,27 @@ fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
     (words.into_iter().map(str::to_owned).collect(), stdin)
 }
 
+/// What is typed to sign in. What comes over HTTP is never another option than the one it is given as, and a secret is none.
+fn options(wanted: &SignIn) -> Vec<String> {
+    let SignIn { id, scopes, issuer, secret, resource, hosts, client_id, client_secret, redirect } =
+        wanted;
+    let one = [
+        ("issuer", issuer),
+        ("secret", secret),
+        ("resource", resource),
+        ("client-id", client_id),
+        ("redirect", redirect),
+    ];
+    let one = one.into_iter().filter_map(|(name, value)| Some((name, value.as_ref()?)));
+    let many = scopes.iter().map(|scope| ("scope", scope));
+    let many = many.chain(hosts.iter().map(|host| ("allow-host", host)));
+    let mut words = vec![LOGIN.to_owned(), "--no-browser".to_owned()];
+    words.extend(one.chain(many).map(|(name, value)| format!("--{name}={value}")));
+    words.extend(client_secret.iter().map(|_| "--client-secret".to_owned()));
+    words.extend(["--".to_owned(), id.clone()]);
+    words
+}
+
 /// What a verb said is wrong.
 fn trouble(error: &Value) -> Trouble {
     let texts = |value: &Value| {
@@ -195,8 +301,6 @@ fn trouble(error: &Value) -> Trouble {
 
 #[cfg(test)]
 mod tests {
-    use vault::Secret;
-
     use super::*;
 
     #[test]
@@ -220,5 +324,24 @@ mod tests {
             assert!(words.iter().position(|word| *word == hostile()).unwrap() > ends, "{words:?}");
             assert!(!words.iter().any(|word| word.contains("s3cret")), "{words:?}");
         }
+    }
+
+    #[test]
+    fn what_is_signed_in_for_is_no_option_and_no_secret_is_an_argument() {
+        let hostile = || "--home=/tmp/x".to_owned();
+        let words = options(&SignIn {
+            id: hostile(),
+            scopes: vec![hostile()],
+            issuer: Some(hostile()),
+            hosts: vec![hostile()],
+            client_id: Some(hostile()),
+            client_secret: Secret::new("s3cret".to_owned()).ok(),
+            ..SignIn::default()
+        });
+        let ends = words.iter().position(|word| word == "--").unwrap();
+        assert!(words[..ends].iter().all(|word| !word.starts_with("--home")), "{words:?}");
+        assert_eq!(words[ends + 1..], [hostile()]);
+        assert!(words.contains(&"--client-secret".to_owned()));
+        assert!(!words.iter().any(|word| word.contains("s3cret")), "{words:?}");
     }
 }

@@ -13,6 +13,7 @@ use crate::mcp::servers::Listings;
 use crate::mcp::tasks::Tasks;
 use crate::mcp::waiting::Waiting;
 use crate::shelf::{Shelf, Stock};
+use crate::sign_ins::SignIns;
 use crate::steward::Steward;
 use crate::watch::Watch;
 
@@ -42,6 +43,8 @@ pub struct Gateway {
     pub(crate) console: Option<String>,
     /// Who may see the console.
     pub(crate) door: Door,
+    /// Those who are about to sign in for a package.
+    pub(crate) sign_ins: SignIns,
     /// Those who are told of changes.
     clients: Mutex<Vec<Weak<Client>>>,
 }
@@ -63,6 +66,7 @@ impl Gateway {
             watch: Arc::new(Watch::new(options.traces)),
             console: options.console,
             door: Door::default(),
+            sign_ins: SignIns::default(),
             clients: Mutex::default(),
         });
         let told = Arc::downgrade(&gateway);
@@ -79,6 +83,7 @@ impl Gateway {
                 let Some(gateway) = watched.upgrade() else { return };
                 gateway.waiting.tidy();
                 gateway.tasks.tidy();
+                gateway.sign_ins.tidy(Instant::now());
                 if gateway.has_clients() {
                     known = gateway.look_again(known).await;
                 }
@@ -105,6 +110,7 @@ impl Gateway {
         }
         self.waiting.clear();
         self.tasks.clear();
+        self.sign_ins.clear();
         let stock = self.stock().await;
         stock.host.settle().await;
         let _ = stock.host.records().settle().await;

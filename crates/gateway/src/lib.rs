@@ -8,6 +8,7 @@
 //! | `mark` | whether files are still the ones they were |
 //! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
 //! | `door` | who may see the console |
+//! | `sign_ins` | sign-ins that wait for what a browser brings back |
 //! | `refusal` | what an agent is told of a call that came to nothing |
 //! | `watch` | what is counted, and told to a collector of traces |
 //! | `gateway` | everything that the faces share |
@@ -29,6 +30,7 @@ mod refusal;
 #[cfg(target_os = "linux")]
 pub mod relay;
 mod shelf;
+mod sign_ins;
 #[cfg(target_os = "linux")]
 pub mod socket;
 pub mod steward;

@@ -16,6 +16,10 @@ use crate::shelf::Shelved;
 /// The longest name that every client takes.
 const LONGEST: usize = 64;
 
+/// What agents are told of a version that was taken back. The reason is for the owner: it is a text of somebody that nobody here has
+/// agreed to.
+const TAKEN_BACK: &str = "Its registry has taken this version back for security: use another tool where there is one, and tell the user.";
+
 /// One thing that an agent can call.
 #[derive(Debug)]
 pub(crate) struct Offer {
@@ -44,11 +48,12 @@ impl Offer {
         said.unwrap_or(&self.action)
     }
 
-    /// What it is found by.
-    pub(crate) fn entry(&self) -> Result<Entry, EntryError> {
+    /// What it is found by, and what a match counts.
+    pub(crate) fn entry(&self, rank: f32) -> Result<Entry, EntryError> {
         let package = &self.tool.package;
         let actions = self.declared().cloned().into_iter().collect();
-        Entry::of_package(&self.name, &manifest::model::Package { actions, ..package.clone() })
+        let package = manifest::model::Package { actions, ..package.clone() };
+        Entry::of_package(&self.name, &package)?.rank(rank)
     }
 }
 
@@ -74,6 +79,10 @@ pub(crate) fn offers(packages: &[Arc<Shelved>], known: &[Named]) -> (Vec<Offer>,
             Some(own) => as_the_server_said(own, definition),
             None => definition,
         };
+        if package.is_taken_back {
+            let said = definition["description"].as_str().unwrap_or_default();
+            definition["description"] = format!("{said}\n\n{TAKEN_BACK}").trim_start().into();
+        }
         let exposed = names.of_action(&name);
         definition["name"] = exposed.clone().into();
         offers.push(Offer {

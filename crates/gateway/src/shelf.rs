@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::{Host, Tool, actions_of};
@@ -22,6 +22,15 @@ const READING: Duration = Duration::from_secs(10);
 
 /// How soon it is looked again at what could not be read.
 const AGAIN: Duration = Duration::from_secs(1);
+
+/// How long ranks are taken for those of now.
+const RANKED_FOR: Duration = Duration::from_mins(1);
+
+/// How much a tool is worth of which nothing is known.
+const MIDDLING: f64 = 0.5;
+
+/// How far the best and the worst are apart in what a match is multiplied with.
+const SWAY: f32 = 0.2;
 
 /// What is installed, and the newest of it.
 #[derive(Debug)]
@@ -53,7 +62,9 @@ pub(crate) struct Stock {
     /// What each view shows, once somebody looked.
     lists: Mutex<HashMap<View, Arc<List>>>,
     /// Finds offers by words, once somebody searched.
-    index: OnceLock<search::Index>,
+    index: search::Index,
+    /// What counted for each of them there, and since when.
+    ranked: tokio::sync::Mutex<Option<(Instant, Vec<f32>)>>,
 }
 
 /// A package on the shelf.
@@ -64,6 +75,7 @@ pub(crate) struct Shelved {
     pub(crate) is_enabled: bool,
     pub(crate) standing: Standing,
     pub(crate) trust: Trust,
+    pub(crate) is_taken_back: bool,
     pub(crate) tool: Result<Arc<Tool>, String>,
     files: Vec<PathBuf>,
     marks: Marks,
@@ -71,9 +83,11 @@ pub(crate) struct Shelved {
 
 impl Shelved {
     fn new(package: Package) -> Self {
-        let Package { id, version, is_enabled, standing, trust, tool, files } = package;
+        let Package { id, version, is_enabled, standing, trust, is_taken_back, tool, files } =
+            package;
         let marks = Marks::of(&files);
-        Self { id, version, is_enabled, standing, trust, tool: tool.map(Arc::new), files, marks }
+        let tool = tool.map(Arc::new);
+        Self { id, version, is_enabled, standing, trust, is_taken_back, tool, files, marks }
     }
 
     /// The same when it cannot be called, and why.
@@ -84,6 +98,7 @@ impl Shelved {
             is_enabled: self.is_enabled,
             standing: self.standing,
             trust: self.trust,
+            is_taken_back: self.is_taken_back,
             tool: Err(words.to_owned()),
             files: Vec::new(),
             marks: Marks::of(&[]),
@@ -191,9 +206,10 @@ impl Stock {
             trouble: None,
             number,
             packages,
+            index: search::Index::with_room_for(offers.len()),
+            ranked: tokio::sync::Mutex::default(),
             offers,
             lists: Mutex::default(),
-            index: OnceLock::new(),
         })
     }
 
@@ -211,7 +227,8 @@ impl Stock {
             offers: Vec::new(),
             by_name: HashMap::new(),
             lists: Mutex::default(),
-            index: OnceLock::new(),
+            index: search::Index::default(),
+            ranked: tokio::sync::Mutex::default(),
             trouble: Some((Instant::now(), words)),
         }
     }
@@ -248,19 +265,45 @@ impl Stock {
         list
     }
 
-    /// Finds offers by words.
-    pub(crate) fn index(&self) -> &search::Index {
-        self.index.get_or_init(|| {
-            let index = search::Index::with_room_for(self.offers.len());
-            for offer in &self.offers {
-                // What is too long to be found by words is still found by its name.
-                if let Ok(entry) = offer.entry() {
-                    let _ = index.put(entry);
-                }
+    /// Finds offers by words; of those that fit as well, the ones come first that did better here.
+    pub(crate) async fn index(&self) -> &search::Index {
+        let mut ranked = self.ranked.lock().await;
+        if ranked.as_ref().is_some_and(|(since, _)| since.elapsed() < RANKED_FOR) {
+            return &self.index;
+        }
+        let ranks = self.ranks().await;
+        for (at, (offer, rank)) in self.offers.iter().zip(&ranks).enumerate() {
+            let is_known =
+                ranked.as_ref().is_some_and(|(_, before)| before[at].to_bits() == rank.to_bits());
+            // What is too long to be found by words is still found by its name.
+            if let (false, Ok(entry)) = (is_known, offer.entry(*rank)) {
+                let _ = self.index.put(entry);
             }
-            index
-        })
+        }
+        *ranked = Some((Instant::now(), ranks));
+        &self.index
     }
+
+    /// How much each offer counts by what was measured of its package. Where that cannot be read, all count the same.
+    async fn ranks(&self) -> Vec<f32> {
+        let (records, now) = (self.host.records(), host::records::now());
+        // The latest calls may not be counted yet.
+        let _ = records.settle().await;
+        let measured = prove::measured::All::read(&records.state, now).await.unwrap_or_default();
+        let rank = |offer: &Arc<Offer>| {
+            let version = offer.tool.counted_version();
+            let of_version = measured.version(&offer.package.id, &version);
+            let score = of_version.and_then(|one| one.score(&self.policy.rank.weights, now));
+            rank_of(score)
+        };
+        self.offers.iter().map(rank).collect()
+    }
+}
+
+/// What a score multiplies a match with: little, so that words decide first. One of which nothing is known is taken for middling.
+#[expect(clippy::cast_possible_truncation, reason = "it is a number from 0 to 1")]
+fn rank_of(score: Option<f64>) -> f32 {
+    1.0 + SWAY * (score.unwrap_or(MIDDLING).clamp(0.0, 1.0) - MIDDLING) as f32
 }
 
 /// Ends what is kept running of packages that are others now.
@@ -277,4 +320,19 @@ fn retire_others(before: &Stock, now: &Stock) {
 
 fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_score_sways_a_match_a_little_and_nothing_known_does_not() {
+        let near = |rank: f32, expected: f32| assert!((rank - expected).abs() < 1e-6, "{rank}");
+        near(rank_of(None), 1.0);
+        near(rank_of(Some(0.0)), 0.9);
+        near(rank_of(Some(1.0)), 1.1);
+        near(rank_of(Some(7.0)), 1.1);
+        near(rank_of(Some(MIDDLING)), 1.0);
+    }
 }

@@ -27,6 +27,41 @@ pub trait Steward: fmt::Debug + Send + Sync + 'static {
     /// Does what somebody asks for, by the same way as at a terminal; what came of it, as programs are told.
     /// It takes its time.
     fn deed(&self, by: By, deed: &Deed) -> Result<Value, Trouble>;
+
+    /// Begins to sign the owner in for a package, up to the page for their browser. It takes its time.
+    fn sign_in(&self, by: By, wanted: &SignIn) -> Result<Box<dyn SigningIn>, Trouble>;
+}
+
+/// Somebody who is about to sign in. Nothing is left of it where this is dropped.
+pub trait SigningIn: fmt::Debug + Send {
+    /// What programs are told of it: the page, its state, where the browser is sent with the answer, what is asked for.
+    fn told(&self) -> &Value;
+
+    /// Goes on with the address that the browser was sent to; what came of it, without anything secret. It takes its time.
+    fn finish(self: Box<Self>, redirected: &Secret) -> Result<Value, Trouble>;
+}
+
+/// What somebody wants to sign in for, and how. What is not said is found out.
+#[derive(Clone, Debug, Default)]
+pub struct SignIn {
+    /// The package.
+    pub id: String,
+    /// What is asked for, besides what was granted before.
+    pub scopes: Vec<String>,
+    /// The authorization server, where nobody on the network says which one it is.
+    pub issuer: Option<String>,
+    /// The secret that the package is given the token as.
+    pub secret: Option<String>,
+    /// What the token is for.
+    pub resource: Option<String>,
+    /// The hosts of the authorization server that are agreed to.
+    pub hosts: Vec<String>,
+    /// What the owner is registered as there.
+    pub client_id: Option<String>,
+    /// What proves it.
+    pub client_secret: Option<Secret>,
+    /// Where the browser is sent with the answer, if not to a port of this machine.
+    pub redirect: Option<String>,
 }
 
 /// Who asks for a deed.
@@ -162,6 +197,8 @@ pub struct Package {
     pub standing: Standing,
     /// How far it is trusted.
     pub trust: Trust,
+    /// Whether its registry has taken this version back for security, as far as that is known here.
+    pub is_taken_back: bool,
     /// As it is called, or why it cannot be.
     pub tool: Result<Tool, String>,
     /// The files that it is made of: when one of them is another, it is no longer what was agreed to.

@@ -17,6 +17,7 @@
 //! | [`replace`] | other tools for the steps of a chain |
 //! | [`columns`] | calls over time, in columns of one length |
 //! | [`rank`] | how good a tool is, as one number that explains itself |
+//! | [`measured`] | what was measured here, of every version |
 //! | [`recording`] | requests and answers in a file, to test without a server |
 //!
 //! There is no way to run a tool here but [`host::Host::call`], and its smoke test by the host too: a test has the same
@@ -28,6 +29,7 @@ pub mod columns;
 pub mod compare;
 pub mod effort;
 pub mod fault;
+pub mod measured;
 pub mod mining;
 #[cfg(test)]
 mod random;

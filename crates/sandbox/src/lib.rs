@@ -71,9 +71,9 @@ pub use killer::Killer;
 pub use level::{Fault, Finding, Level, Primitive, Walls};
 pub use network::{Asked, Ends, MOST_DOORS};
 pub use outcome::{Ended, Exit, SpawnError, StartError, Usage};
-pub use output::{Finished, Output};
 #[cfg(unix)]
 pub use output::{End, Sign, Watch};
+pub use output::{Finished, Output};
 pub use protected::protected_names;
 pub use script::Obstacle;
 

@@ -66,6 +66,9 @@ pub(crate) struct LoginArgs {
     /// Listen on this port, where the registration names one [default: one that is free]
     #[arg(long, value_name = "PORT")]
     port: Option<u16>,
+    /// Have the browser sent there, where an application of yours takes the answer: it goes on standard input
+    #[arg(long, value_name = "URL", value_parser = named::address, requires = "no_browser", conflicts_with = "port")]
+    redirect: Option<Url>,
     /// Agree that this host of the authorization server is reached; may be repeated
     #[arg(long, value_name = "HOST")]
     allow_host: Vec<String>,

@@ -1,6 +1,7 @@
 //! `haft search`: the right tool in all registries.
 
 use clap::Args;
+use host::records::now;
 use manifest::model::Kind;
 use registry::client::{FindError, FoundIn, Question, Results};
 use serde_json::json;
@@ -147,7 +148,7 @@ pub(crate) fn run(
 /// Lets what was measured here decide among those that were found nearly alike: a tool rises by at most two places.
 fn nudge(found: &mut Results, home: &Home, printer: Printer) {
     let read = owner::runtime().and_then(|runtime| {
-        Ok((measured::All::of(home, &runtime)?, owner::policy(home)?.rank.weights))
+        Ok((measured::all(home, &runtime)?, owner::policy(home)?.rank.weights))
     });
     let (measured, weights) = match read {
         Ok(read) => read,
@@ -157,7 +158,9 @@ fn nudge(found: &mut Results, home: &Home, printer: Printer) {
             return printer.warn(&format!("what was measured here does not count: {why}"));
         }
     };
-    let score = |one: &FoundIn| measured.score(&one.found.name, &one.found.version, &weights);
+    let score = |one: &FoundIn| {
+        measured.called(&one.found.name, &one.found.version)?.score(&weights, now())
+    };
     let scores: Vec<_> = found.results.iter().map(score).collect();
     let mut results: Vec<_> = std::mem::take(&mut found.results).into_iter().map(Some).collect();
     let order = prove::rank::nudged(&scores);

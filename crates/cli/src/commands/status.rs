@@ -14,7 +14,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::installed::{self, Named};
 use crate::printer::{Printer, line};
-use crate::{changes, login_words, owner, remote, walls};
+use crate::{changes, login_words, owner, walls};
 
 pub(crate) fn run(args: &PackageArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     let status = Status::of(&args.id, home, printer)?;
@@ -54,8 +54,7 @@ impl Status {
             None => None,
         };
         let changed = installed.as_ref().map(Installed::changed).unwrap_or_default();
-        let archive = named.pinned.as_ref().and_then(|pinned| pinned.archive);
-        let taken_back = archive.and_then(|archive| remote::cache(home).taken_back(archive.0));
+        let taken_back = installed::taken_back(&named, home);
         let said = || installed::said(&named, home, printer);
         let declared = installed.is_none().then(said).transpose()?;
         let revoked = at.read()?.revoked.get(&named.id).cloned();

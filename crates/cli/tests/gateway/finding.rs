@@ -99,3 +99,45 @@ fn a_tool_that_is_not_there_is_asked_for_and_the_owner_finds_the_request() {
     desk.done(&["approve", "requests", "--clear"]);
     assert_eq!(desk.done(&["approve", "requests", "--json"]).json(), json!([]));
 }
+
+#[test]
+fn of_tools_that_fit_as_well_the_one_that_works_comes_first() {
+    let scripts = Desk::new();
+    let tools = r#"[{"name": "convert", "description": "Converts units of length",
+  "inputSchema": {"type": "object"}}]"#;
+    let broken = r#"{"content": [{"type": "text", "text": "no"}], "isError": True}"#;
+    let alpha = speaking(scripts.0.path(), "alpha", "", tools, broken);
+    let gamma = speaking(scripts.0.path(), "gamma", "", tools, "_words(1)");
+    let desk = home(
+        &[("alpha", &alpha), ("gamma", &gamma)],
+        "[approval]\nundeclared = \"allow\"\n[agents]\ntools = 1\n",
+    );
+    let found = |gate: &Gate| {
+        let found = gate.call("/mcp", "find_tools", json!({ "query": "convert length" }));
+        let tools = found["structuredContent"]["tools"].as_array().unwrap();
+        tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect::<Vec<_>>()
+    };
+    {
+        let gate = Gate::open(&desk, &["--without-token"]);
+        assert_eq!(found(&gate), ["alpha_convert", "gamma_convert"]);
+        for _ in 0..5 {
+            assert_eq!(gate.call("/mcp", "alpha_convert", json!({}))["isError"], true);
+        }
+        // What was measured counts once what is installed or allowed is read anew, and else after a minute.
+        assert_eq!(found(&gate), ["alpha_convert", "gamma_convert"]);
+        write_below(
+            &desk.path("home"),
+            "policy.toml",
+            "[approval]\nundeclared = \"allow\"\n[agents]\ntools = 1\ninstall = \"never\"\n",
+        );
+        assert_eq!(found(&gate), ["gamma_convert", "alpha_convert"]);
+    }
+    // It is kept, and counts wherever tools are found.
+    let agent = crate::plain::token(&desk, &["agent"]);
+    let gate = Gate::open(&desk, &[]);
+    let asked = r#"{"query":"convert length"}"#;
+    let (_, told) = crate::plain::ask(&gate, "POST", "/capability/search", &agent, asked);
+    assert_eq!(told["capabilities"][0]["id"], "mcpb:gamma", "{told}");
+    let (_, told) = crate::plain::ask(&gate, "POST", "/capability/resolve", &agent, asked);
+    assert_eq!(told["capability"]["id"], "mcpb:gamma", "{told}");
+}

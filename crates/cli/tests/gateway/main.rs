@@ -14,8 +14,12 @@ mod doors;
 mod finding;
 mod gate;
 mod joined;
+mod listening;
 mod neighbours;
+mod onboarding;
 mod plain;
+#[path = "../login/program.rs"]
+mod program;
 mod telling;
 mod up;
 mod views;

@@ -19,14 +19,14 @@ fn ready() -> (Desk, Desk) {
     (desk, scripts)
 }
 
-fn ask(gate: &Gate, method: &str, path: &str, token: &str, body: &str) -> (u16, Value) {
+pub(crate) fn ask(gate: &Gate, method: &str, path: &str, token: &str, body: &str) -> (u16, Value) {
     let token = format!("Bearer {token}");
     let answer = gate.send(method, path, &[("authorization", &token)], body);
     let told = serde_json::from_str(&answer.body).unwrap_or_else(|_| panic!("{answer:?}"));
     (answer.status, told)
 }
 
-fn token(desk: &Desk, more: &[&str]) -> String {
+pub(crate) fn token(desk: &Desk, more: &[&str]) -> String {
     desk.done(&[&["token", "new"], more].concat()).stdout.trim().to_owned()
 }
 

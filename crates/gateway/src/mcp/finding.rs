@@ -148,14 +148,14 @@ pub(crate) async fn call(
             };
             let limit = arguments["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
             let limit = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
-            Ok(found(asked, stock, &list, query, limit))
+            Ok(found(asked, stock, &list, query, limit).await)
         }
         Own::Describe => match name.as_deref().and_then(|name| list.offer(name)) {
             Some(offer) => {
                 let told = json!({ "tool": offer.definition });
                 Ok(structured(asked, &told))
             }
-            None => Ok(no_such(asked, stock, &list, name.as_deref())),
+            None => Ok(no_such(asked, stock, &list, name.as_deref()).await),
         },
         Own::Call => match name.as_deref().and_then(|name| list.offer(name)).cloned() {
             Some(offer) => {
@@ -173,7 +173,7 @@ pub(crate) async fn call(
                 };
                 make(gateway, asked, &stock, &offer, passed, answers).await
             }
-            None => Ok(no_such(asked, stock, &list, name.as_deref())),
+            None => Ok(no_such(asked, stock, &list, name.as_deref()).await),
         },
         Own::Request => request(gateway, asked, stock, &arguments).await,
         Own::Install => Ok(install(gateway, asked, &arguments).await),
@@ -219,10 +219,10 @@ async fn request(
     Ok(result::whole(json!({ "content": [result::text(&words)] }), asked.revision))
 }
 
-fn found(asked: &Asked, stock: &Stock, list: &List, query: &str, limit: usize) -> String {
+async fn found(asked: &Asked, stock: &Stock, list: &List, query: &str, limit: usize) -> String {
     // What is not of this view is left out, so more are asked for than are told.
     let query = Query::new(query).page(0, stock.offers.len().max(1));
-    let page = stock.index().search(&query);
+    let page = stock.index().await.search(&query);
     let hits = page.hits.iter().filter_map(|hit| list.offer(&hit.key));
     let tools: Vec<_> = hits
         .take(limit)
@@ -244,9 +244,9 @@ fn structured(asked: &Asked, told: &Value) -> String {
     result::whole(whole, asked.revision)
 }
 
-fn no_such(asked: &Asked, stock: &Stock, list: &List, name: Option<&str>) -> String {
+async fn no_such(asked: &Asked, stock: &Stock, list: &List, name: Option<&str>) -> String {
     let Some(name) = name else { return wrong(asked, "`name` is missing") };
-    let near = stock.index().search(&Query::new(name).page(0, 3));
+    let near = stock.index().await.search(&Query::new(name).page(0, 3));
     let near: Vec<_> = near
         .hits
         .iter()

@@ -9,8 +9,8 @@ use serde_json::Value;
 use super::error::{Code, Error};
 
 /// How a value is written that cannot stand in a header.
-const BEFORE: &str = "=?base64?";
-const AFTER: &str = "?=";
+pub(super) const BEFORE: &str = "=?base64?";
+pub(super) const AFTER: &str = "?=";
 
 /// How deep parameters are looked for.
 const DEEPEST: usize = 16;
@@ -74,7 +74,7 @@ fn same(headers: &HeaderMap, name: &str, said: Option<&str>) -> Result<(), Error
 }
 
 /// The value of a header.
-fn decoded(text: &str) -> Option<String> {
+pub(super) fn decoded(text: &str) -> Option<String> {
     let inner = text.strip_prefix(BEFORE).and_then(|rest| rest.strip_suffix(AFTER));
     match inner {
         Some(inner) => String::from_utf8(STANDARD.decode(inner).ok()?).ok(),

@@ -10,6 +10,9 @@ use serde_json::{Value, json};
 
 use super::error::{Code, Error};
 
+/// How many messages one text may hold.
+const MOST_IN_BATCH: usize = 100;
+
 /// A message as it came.
 #[derive(Debug)]
 pub(crate) enum Message<'m> {
@@ -76,7 +79,9 @@ impl Id {
 
     fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
-        let is_text = text.starts_with('"');
+        // What is escaped may still be no text, and would be none in the answer either.
+        let is_text = text.starts_with('"')
+            && (!text.contains('\\') || serde_json::from_str::<Cow<'_, str>>(text).is_ok());
         let is_number = text.len() <= 20
             && text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
         (is_text || is_number).then(|| Self(text.to_owned()))
@@ -139,6 +144,15 @@ pub(crate) fn parse(text: &str) -> Result<Message<'_>, (Option<Id>, Error)> {
         (None, Some(id), None, Some(error)) => Ok(Message::Answer { id, answer: Err(error) }),
         _ => wrong(id, "this is neither a question nor an answer"),
     }
+}
+
+/// The messages of a text that holds several.
+pub(crate) fn batch(text: &str) -> Option<Vec<&RawValue>> {
+    if !text.starts_with('[') {
+        return None;
+    }
+    let batch: Vec<&RawValue> = serde_json::from_str(text).ok()?;
+    (1..=MOST_IN_BATCH).contains(&batch.len()).then_some(batch)
 }
 
 /// An answer, as it is sent. To what had no id that could be read, the answer has none.
@@ -206,6 +220,7 @@ mod tests {
             (r#"{"jsonrpc":"2.0","id":null,"method":"a"}"#, Code::BadRequest, None),
             (r#"{"jsonrpc":"2.0","id":{},"method":"a"}"#, Code::BadRequest, None),
             (r#"{"jsonrpc":"2.0","id":1.5,"method":"a"}"#, Code::BadRequest, None),
+            (r#"{"jsonrpc":"2.0","id":"\ud800","method":"a"}"#, Code::BadRequest, None),
             (r#"{"jsonrpc":"2.0","id":1,"method":"a","params":[]}"#, Code::BadRequest, Some("1")),
             (r#"{"jsonrpc":"2.0","id":1,"id":2,"method":"a"}"#, Code::BadRequest, None),
             (r#"{"jsonrpc":"2.0","id":1}"#, Code::BadRequest, Some("1")),

@@ -10,6 +10,7 @@
 //! - `listen`: who is told of changes
 //! - `serve`: a request and its answer, the same for every wire
 //! - `lines`, `headers`, `http`: the wires
+//! - `promises`: what must hold for any text of a client
 
 mod asking;
 pub(crate) mod client;
@@ -20,6 +21,7 @@ pub(crate) mod http;
 pub mod lines;
 pub(crate) mod listen;
 pub(crate) mod message;
+pub mod promises;
 mod result;
 pub(crate) mod revision;
 pub(crate) mod seal;

@@ -15,9 +15,6 @@ use crate::gateway::Gateway;
 use crate::shelf::Stock;
 use crate::view::View;
 
-/// How many messages one may hold.
-const MOST_IN_BATCH: usize = 100;
-
 /// A request, read once.
 #[derive(Debug)]
 pub(crate) struct Whole {
@@ -109,11 +106,7 @@ pub(crate) async fn answer_batch(
 /// What a text holds that is several messages, where its client may say so: only one revision lets it.
 pub(crate) fn batch_of<'t>(client: &Client, text: &'t str) -> Option<Vec<&'t RawValue>> {
     let is_let = client.greeting().is_some_and(|one| one.revision == Revision::V2025_03_26);
-    if !is_let || !text.starts_with('[') {
-        return None;
-    }
-    let batch: Vec<&RawValue> = serde_json::from_str(text).ok()?;
-    (1..=MOST_IN_BATCH).contains(&batch.len()).then_some(batch)
+    if is_let { message::batch(text) } else { None }
 }
 
 /// What is told without being asked for an answer.

@@ -338,7 +338,7 @@ pub(crate) async fn watch(
     let server = of_resource(gateway, &stock, asked, uri).await?;
     match request(&stock, asked, &server, method, json!({ "uri": uri })).await {
         Ok(_) => Ok(()),
-        // A server of the newer era knows no such method; its client is told nothing, as it would be by one that never changes.
+        // A server that knows no such method tells its client nothing, as one would that never changes.
         Err(error) if error.kind == Kind::Unknown => Ok(()),
         Err(error) => Err(of_call(&error)),
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod console;
 mod guard;
+mod oauth;
 mod openapi;
 mod plain;
 mod resolver;
@@ -131,6 +132,8 @@ fn router(web: Arc<Web>) -> Router {
         .route("/capability/run", post(resolver::run))
         .route("/capability/install", post(resolver::install))
         .route("/capability/remove/{*id}", delete(resolver::remove))
+        .route("/capability/oauth/start", post(oauth::start))
+        .route("/capability/oauth/complete", post(oauth::complete))
         .route("/capability/factory_reset", post(resolver::reset))
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
     let open = Router::new()

@@ -54,7 +54,8 @@ pub(super) async fn search(State(web): State<Arc<Web>>, request: Request) -> Res
     let Some(words) = asked["query"].as_str() else { return missing("query") };
     let limit = asked["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
     let stock = web.gateway.stock().await;
-    let found = matching(&stock, &shown, words, limit.unwrap_or(FOUND).clamp(1, MOST_FOUND));
+    let limit = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
+    let found = matching(&stock, &shown, words, limit).await;
     let all: Vec<_> = found.iter().map(|one| to_value(one)).collect();
     json_of(StatusCode::OK, &json!({ "capabilities": all }))
 }
@@ -73,7 +74,7 @@ pub(super) async fn resolve(State(web): State<Arc<Web>>, request: Request) -> Re
         };
     }
     let Some(words) = asked["query"].as_str() else { return missing("id") };
-    match matching(&stock, &shown, words, 1).first() {
+    match matching(&stock, &shown, words, 1).await.first() {
         Some(package) => json_of(StatusCode::OK, &json!({ "capability": to_value(package) })),
         None => no_such(words),
     }
@@ -153,7 +154,7 @@ pub(super) async fn reset(State(web): State<Arc<Web>>, request: Request) -> Resp
 }
 
 /// What came of a deed.
-fn done(came: Result<Value, Trouble>) -> Response {
+pub(super) fn done(came: Result<Value, Trouble>) -> Response {
     match came {
         Ok(told) => json_of(StatusCode::OK, &told),
         Err(Trouble { message, causes, hints }) => {
@@ -198,7 +199,7 @@ fn of_view(stock: &Stock, shown: &Shown) -> Vec<Arc<Shelved>> {
     stock.packages.iter().filter(is_shown).cloned().collect()
 }
 
-fn found(stock: &Stock, shown: &Shown, id: &str) -> Option<Arc<Shelved>> {
+pub(super) fn found(stock: &Stock, shown: &Shown, id: &str) -> Option<Arc<Shelved>> {
     let package = stock.package(id)?;
     of_view(stock, shown).into_iter().find(|one| one.id == package.id)
 }
@@ -207,9 +208,9 @@ fn is_shown(stock: &Stock, shown: &Shown, offer: &Offer) -> bool {
     stock.list(&view(shown)).offer(&offer.name).is_some()
 }
 
-fn matching(stock: &Stock, shown: &Shown, words: &str, limit: usize) -> Vec<Arc<Shelved>> {
+async fn matching(stock: &Stock, shown: &Shown, words: &str, limit: usize) -> Vec<Arc<Shelved>> {
     let list = stock.list(&view(shown));
-    let page = stock.index().search(&Query::new(words).page(0, stock.offers.len().max(1)));
+    let page = stock.index().await.search(&Query::new(words).page(0, stock.offers.len().max(1)));
     let mut packages: Vec<Arc<Shelved>> = Vec::new();
     for offer in page.hits.iter().filter_map(|hit| list.offer(&hit.key)) {
         if packages.len() < limit && !packages.iter().any(|one| one.id == offer.package.id) {
@@ -225,6 +226,7 @@ fn to_value(package: &Shelved) -> Value {
         "id": package.id,
         "version": package.version,
         "enabled": package.is_enabled,
+        "taken_back": package.is_taken_back,
     });
     match &package.tool {
         Ok(tool) => {
@@ -244,10 +246,10 @@ fn unknown_caller() -> Response {
     wrong(StatusCode::UNAUTHORIZED, "unauthorized", "show a token that counts")
 }
 
-fn missing(name: &str) -> Response {
+pub(super) fn missing(name: &str) -> Response {
     wrong(StatusCode::BAD_REQUEST, "bad_input", &format!("`{name}` is missing"))
 }
 
-fn no_such(id: &str) -> Response {
+pub(super) fn no_such(id: &str) -> Response {
     wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no capability `{id}`"))
 }

@@ -55,6 +55,11 @@ impl Attempt {
         Ok(Self { server, client, audience, scopes, redirect, place, verifier, state: random()? })
     }
 
+    /// What comes back has to carry it.
+    pub fn state(&self) -> &str {
+        &self.state
+    }
+
     /// The page for the owner's browser.
     pub fn page(&self) -> Url {
         let challenge = URL_SAFE_NO_PAD.encode(Sha256::digest(self.verifier.expose()));

@@ -73,7 +73,7 @@ pub enum Identity {
 /// How somebody is to sign in, which whoever registers has to say.
 #[derive(Clone, Copy, Debug)]
 pub enum Way<'w> {
-    /// By a browser here, which is sent back to this URL.
+    /// By a browser, which is sent back to this URL.
     Browser(&'w Url),
     /// By a code that is typed at a browser on any machine.
     Device,
@@ -135,6 +135,9 @@ async fn register(
     });
     if let Way::Browser(redirect) = way {
         about["redirect_uris"] = json!([redirect.as_str()]);
+        if redirect.scheme() == "https" {
+            about["application_type"] = "web".into();
+        }
         about["response_types"] = json!(["code"]);
     }
     if !scopes.is_empty() {

@@ -28,7 +28,7 @@ pub(super) fn exported(
     let (mut tools, mut notes) = gathered(home, printer)?;
     let mut context = None;
     if args.context || args.budget.is_some() {
-        let measured = measured::All::of(home, &owner::runtime()?)?;
+        let measured = measured::all(home, &owner::runtime()?)?;
         if args.context {
             context = Some(known(&tools, &measured, &mut notes));
         }
@@ -98,7 +98,7 @@ fn gathered(home: &Home, printer: Printer) -> Result<(Vec<Tool>, Vec<String>), F
 /// What is known of tools beside what they declare: what their authors show, and how their tests went.
 fn known(
     tools: &[Tool],
-    measured: &measured::All,
+    measured: &prove::measured::All,
     notes: &mut Vec<String>,
 ) -> BTreeMap<String, Context> {
     let mut all = BTreeMap::new();

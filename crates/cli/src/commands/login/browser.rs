@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use host::login::address::host_of;
 use host::login::{Attempt, Kept, Listener, LoginError, Way, exchange, identify};
+use serde_json::json;
 use zeroize::Zeroizing;
 
 use super::desk::{Desk, Met, purpose, typed_line};
@@ -30,21 +31,27 @@ impl Desk<'_> {
             self.agree_to_page(page, &met)?;
         }
         let Met { client, server, audience, scopes, agreed, rules: _ } = met;
-        let listener = Listener::open(self.args.port).await;
-        let listener = listener.map_err(|error| refused_here(&error, &server))?;
+        let listener = match &self.args.redirect {
+            Some(_) => None,
+            None => {
+                let listener = Listener::open(self.args.port).await;
+                Some(listener.map_err(|error| refused_here(&error, &server))?)
+            }
+        };
         let identity = self.identity()?;
-        let redirect = listener.redirect().clone();
+        let own = listener.as_ref().map(Listener::redirect);
+        let redirect = self.args.redirect.as_ref().or(own).cloned();
+        let redirect = redirect.expect("who has no listener was told where to send it");
         let way = Way::Browser(&redirect);
         let known = identify(&client, &server, identity, way, &scopes).await.map_err(told)?;
         let attempt = Attempt::new(server, known, audience, scopes, redirect).map_err(told)?;
         self.show(&attempt)?;
-        let redirected = if self.args.no_browser {
-            // The port stays taken, so that nobody else on this machine is sent the code.
-            let read = attempt.read(&pasted()?);
-            drop(listener);
-            read
-        } else {
-            listener.wait(&attempt, self.args.timeout.unwrap_or(PATIENCE)).await
+        let redirected = match listener {
+            Some(listener) if !self.args.no_browser => {
+                listener.wait(&attempt, self.args.timeout.unwrap_or(PATIENCE)).await
+            }
+            // A port stays taken, so that nobody else on this machine is sent the code.
+            _taken => attempt.read(&pasted()?),
         };
         let redirected = redirected.map_err(|error| refused_here(&error, &attempt.server))?;
         exchange(&client, attempt, redirected, agreed).await.map_err(told)
@@ -53,6 +60,18 @@ impl Desk<'_> {
     /// Shows what is asked for and where, and then the page.
     fn show(&self, attempt: &Attempt) -> Result<(), Failure> {
         let page = attempt.page();
+        if self.json_wanted && self.args.no_browser {
+            return self.printer.event(&json!({
+                "event": "sign_in_page",
+                "resource": attempt.audience.resource(),
+                "secret": attempt.audience.secret(),
+                "issuer": attempt.server.issuer,
+                "scopes": attempt.scopes,
+                "authorization_url": page.as_str(),
+                "redirect_uri": attempt.redirect.as_str(),
+                "state": attempt.state(),
+            }));
+        }
         for row in purpose(&attempt.audience) {
             self.printer.note(&row);
         }

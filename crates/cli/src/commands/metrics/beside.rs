@@ -9,13 +9,13 @@ use std::path::PathBuf;
 use host::records::now;
 use install::Pinned;
 use ledger::state::metrics::{Metrics, is_of_tool};
+use prove::measured::bare;
 use serde_json::{Map, Value, json};
 
 use super::told::{milliseconds, regression_in_json};
 use super::{Known, joined};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
-use crate::measured::bare;
 use crate::printer::line;
 use crate::{installed, output};
 

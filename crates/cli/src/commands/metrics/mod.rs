@@ -17,12 +17,12 @@ use ledger::state::regressions::Regression;
 use ledger::state::tested::Tested;
 use ledger::{State, StateError};
 use manifest::shape::suggest;
+use prove::measured::bare;
 use serde_json::json;
 use tokio::runtime::Runtime;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::measured::bare;
 use crate::printer::{Printer, line};
 use crate::{installed, output, owner, shell};
 

@@ -3,10 +3,12 @@
 use std::collections::HashSet;
 
 use host::Level;
+use host::records::now;
 use install::Installed;
 use manifest::dialect::Dialect;
 use manifest::model::{Entry, Json, Package, Trust};
 use policy::Policy;
+use prove::measured::{All, Measured, bare};
 use prove::rank::{Facts, Walls, price, safety};
 use rayon::prelude::*;
 use registry::client::{FindError, FoundIn, Question, Source};
@@ -16,7 +18,6 @@ use super::{Candidate, Place};
 use crate::ask::Ask;
 use crate::exit::Failure;
 use crate::home::Home;
-use crate::measured::{self, Measured, bare};
 use crate::printer::{Printer, line};
 use crate::remote::{self, Known, Offline, Which};
 use crate::{installed, owner, project, walls};
@@ -26,7 +27,7 @@ const MOST_FOUND: usize = 100;
 
 /// What is at hand to look for tools elsewhere.
 pub(super) struct Here<'h> {
-    pub(super) measured: &'h measured::All,
+    pub(super) measured: &'h All,
     pub(super) runtime: &'h Runtime,
     pub(super) home: &'h Home,
     pub(super) ask: Ask,
@@ -36,7 +37,7 @@ pub(super) struct Here<'h> {
 /// The installed packages that can do all of this.
 pub(super) fn installed(
     wanted: &[String],
-    measured: &measured::All,
+    measured: &All,
     home: &Home,
     printer: Printer,
 ) -> Result<Vec<Candidate>, Failure> {
@@ -195,7 +196,7 @@ fn walls_of(package: &Package, level: Level) -> Walls {
 
 fn put_measured(candidate: &mut Candidate, measured: Option<&Measured>) {
     let Some(measured) = measured else { return };
-    candidate.facts = measured.facts();
+    candidate.facts = measured.facts(now());
     let because = &mut candidate.because;
     if let (Some(_), Some(tested)) = (candidate.facts.correctness, &measured.tested) {
         because

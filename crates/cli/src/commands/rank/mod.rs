@@ -89,7 +89,7 @@ pub(crate) fn run(
     }
     let rules = owner::policy(home)?.rank;
     let runtime = owner::runtime()?;
-    let measured = measured::All::of(home, &runtime)?;
+    let measured = measured::all(home, &runtime)?;
     let mut found = candidates::installed(&wanted, &measured, home, printer)?;
     if !args.installed {
         let here = candidates::Here { measured: &measured, runtime: &runtime, home, ask, printer };
@@ -115,7 +115,7 @@ pub(crate) fn run(
 }
 
 /// The ids of what is installed, the best first.
-pub(crate) fn order(home: &Home, measured: &measured::All) -> Result<Vec<String>, Failure> {
+pub(crate) fn order(home: &Home, measured: &prove::measured::All) -> Result<Vec<String>, Failure> {
     let rules = owner::policy(home)?.rank;
     let found = candidates::installed(&[], measured, home, Printer::silent())?;
     Ok(ranked(found, &rules).into_iter().map(|one| one.candidate.id).collect())

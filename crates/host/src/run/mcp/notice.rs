@@ -25,6 +25,11 @@ pub(crate) struct Notices {
 }
 
 impl Notices {
+    /// Whether anybody listens.
+    pub(super) fn is_heard(&self) -> bool {
+        self.listener.is_some()
+    }
+
     /// Tells whoever listens.
     pub(super) fn tell(&self, notice: Notice) {
         if let Some(listener) = &self.listener {

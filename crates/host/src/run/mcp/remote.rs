@@ -155,7 +155,8 @@ async fn streamable(
 ) -> Result<(Session, Era), AskError> {
     let (url, headers) = (target.url.as_str(), target.headers);
     let (wire, health) = http::wire(line.client.inner(), url, headers, target.longest);
-    let session = Session::open(wire, health, opening, target.client).await?;
+    let mut session = Session::open(wire, health, opening, target.client).await?;
+    session.listen();
     let era = session.era();
     Ok((session, era))
 }

@@ -140,7 +140,8 @@ impl Server {
             let error = match opened {
                 Ok(Ok(session)) => {
                     eras.remember(key, Some(session.era())).await;
-                    let session = session.by(lane, client);
+                    let mut session = session.by(lane, client);
+                    session.listen();
                     return Ok(Self::new(session, Body::Process(process)));
                 }
                 Ok(Err(error)) => error,

@@ -7,6 +7,7 @@ mod health;
 pub(super) mod http;
 mod lane;
 pub(super) mod line;
+mod listening;
 pub(super) mod sse;
 pub(super) mod stdio;
 
@@ -30,6 +31,7 @@ use self::face::{Ears, Face, own_name};
 pub(super) use self::health::Health;
 use self::lane::Lane;
 use self::line::Fault;
+use self::listening::{Ear, Listening};
 use super::era::Era;
 use crate::call::Resumed;
 use crate::error::{CallError, Kind};
@@ -54,6 +56,8 @@ pub(super) struct Session {
     health: Arc<Health>,
     /// The short way to its tools, where there is one, and what every request of its era says of us.
     lane: Option<(Arc<Lane>, Map<String, Value>)>,
+    /// What it says to nobody in particular, where it has to be listened to for that.
+    listening: Option<Listening>,
 }
 
 /// How a conversation is begun.
@@ -110,7 +114,7 @@ impl Session {
             () = health.broken() => Err(AskError::Closed),
         };
         let service = opened.map_err(|error| known(error, &health))?;
-        Ok(Self { service, ears, health, lane: None })
+        Ok(Self { service, ears, health, lane: None, listening: None })
     }
 
     /// The same conversation, whose tools are called by the short way.
@@ -124,6 +128,14 @@ impl Session {
         }
         self.lane = lane.map(|lane| (lane, context));
         self
+    }
+
+    /// Listens to a server of the newer era, on behalf of who is told what it says to nobody in particular.
+    pub(super) fn listen(&mut self) {
+        if self.era() == Era::Stateless {
+            let (peer, ears) = (self.service.peer().clone(), self.ears.clone());
+            self.listening = Listening::begin(Ear { peer, ears });
+        }
     }
 
     /// The server's era.
@@ -187,6 +199,18 @@ impl Session {
         params: Value,
         told: Told,
     ) -> Result<Value, AskError> {
+        // In the newer era a resource is watched by who listens.
+        if let (Some(listening), Some(uri)) = (&self.listening, params["uri"].as_str()) {
+            match method {
+                "resources/subscribe" => {
+                    return Box::pin(listening.watch(uri)).await.map(|()| json!({}));
+                }
+                "resources/unsubscribe" => {
+                    return Box::pin(listening.unwatch(uri)).await.map(|()| json!({}));
+                }
+                _ => {}
+            }
+        }
         let request = serde_json::from_value(json!({ "method": method, "params": params }));
         let request: ClientRequest = request.map_err(|_| AskError::Refused {
             code: BAD_PARAMETERS,

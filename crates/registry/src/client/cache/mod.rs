@@ -46,7 +46,8 @@ impl Cache {
         &self.folder
     }
 
-    fn packages(&self) -> PathBuf {
+    /// The folder of packages, which is another one whenever it is learnt that one of them was taken back.
+    pub fn packages(&self) -> PathBuf {
         self.folder.join("packages")
     }
 

@@ -8,6 +8,7 @@ use std::path::PathBuf;
 
 use clap::Args;
 use host::chain::{Linked, Target};
+use host::records::now;
 use host::{CallError, Tool};
 use manifest::chain::Step;
 use manifest::document::{Options, read};
@@ -198,11 +199,11 @@ fn pool(
     for tool in &mut pool {
         steps::link_one(tool, &beside, home, Printer::silent());
     }
-    let all = measured::All::of(home, &proof.runtime)?;
+    let all = measured::all(home, &proof.runtime)?;
     let latency = |tool: &Tool| {
         let version = tool.package.semver();
         let measured = all.version(&tool.package.canonical_id(), &version);
-        measured.and_then(|one| one.facts().latency_ms).unwrap_or(f64::INFINITY)
+        measured.and_then(|one| one.facts(now()).latency_ms).unwrap_or(f64::INFINITY)
     };
     pool.sort_by(|one, other| latency(one).total_cmp(&latency(other)));
     Ok(pool)

@@ -90,17 +90,17 @@ impl Changes {
 
 const PROGRESS: &str = "notifications/progress";
 const MESSAGE: &str = "notifications/message";
-const TOOLS: &str = "notifications/tools/list_changed";
-const PROMPTS: &str = "notifications/prompts/list_changed";
-const RESOURCES: &str = "notifications/resources/list_changed";
-const RESOURCE: &str = "notifications/resources/updated";
+pub(super) const TOOLS: &str = "notifications/tools/list_changed";
+pub(super) const PROMPTS: &str = "notifications/prompts/list_changed";
+pub(super) const RESOURCES: &str = "notifications/resources/list_changed";
+pub(super) const RESOURCE: &str = "notifications/resources/updated";
 
 /// Who is told what a server says without being asked.
 #[derive(Clone, Debug)]
 pub(super) struct Ears {
     pub(super) listeners: Listeners,
     pub(super) changes: Changes,
-    notices: Notices,
+    pub(super) notices: Notices,
 }
 
 impl Ears {
