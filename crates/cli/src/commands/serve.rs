@@ -18,7 +18,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::Printer;
 use crate::steward::Owner;
-use crate::{interrupt, output, owner, walls};
+use crate::{interrupt, lean, output, owner, walls};
 
 /// How long a host that was started for a client stays when nobody needs it.
 const IDLE: Duration = Duration::from_mins(10);
@@ -115,6 +115,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             stay,
             stop.clone(),
         ));
+        lean::let_go_of_start();
         if let Some((listener, address)) = listener {
             let settings = Settings { listening: address, ..over_http(args, home)? };
             tell(address, args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
