@@ -187,6 +187,17 @@ impl Connection<'_> {
             }
         }
     }
+
+    /// Begins to read everything as it is at one moment, whatever others do meanwhile.
+    pub(super) async fn moment(&mut self) -> Result<Alone<'_>, sqlx::Error> {
+        Ok(match self {
+            Connection::Sqlite(connection) => Alone::Sqlite(connection.begin().await?),
+            Connection::Postgres(connection) => {
+                let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
+                Alone::Postgres(in_time(connection.begin_with(begin)).await?)
+            }
+        })
+    }
 }
 
 impl Alone<'_> {

@@ -6,8 +6,11 @@
 
 use serde_json::json;
 
-use super::query::{Turn, query};
+use super::query::{On, Query, Turn, query};
 use super::{State, StateError, read, stored};
+
+/// How many lines are read at a time.
+const AT_A_TIME: i64 = 1_000;
 
 /// What replicas share.
 #[derive(Clone, Copy, Debug)]
@@ -66,13 +69,13 @@ impl Shared<'_> {
     pub async fn keep_lines<E>(
         self,
         replica: &Replica,
-        mut more: impl AsyncFnMut() -> Result<Vec<Line>, E>,
+        mut more: impl FnMut() -> Result<Vec<Line>, E>,
     ) -> Result<Result<(), E>, StateError> {
         let failed = |error| self.0.failed("keep the log of a replica", error);
         let mut connection = self.0.connection().await?;
         let mut alone = connection.alone(Turn::Lines).await.map_err(failed)?;
         loop {
-            let lines = match more().await {
+            let lines = match more() {
                 Ok(lines) => lines,
                 Err(error) => return Ok(Err(error)),
             };
@@ -107,16 +110,42 @@ impl Shared<'_> {
 
     /// Every replica of which something is here: also where its lines or its end are gone.
     pub async fn replicas(self) -> Result<Vec<Replica>, StateError> {
-        let rows: Vec<(String, String)> = query(
-            "SELECT replica, coalesce(max(head), '') FROM \
-             (SELECT replica, head FROM audit_heads \
-             UNION ALL SELECT DISTINCT replica, NULL FROM audit_lines) AS known \
-             GROUP BY replica ORDER BY replica",
-        )
-        .fetch_all(&mut self.0.connection().await?)
-        .await
-        .map_err(|error| self.0.failed("list replicas", error))?;
-        Ok(rows.into_iter().map(|(key, head)| Replica { key, head }).collect())
+        let listed = replicas(&mut self.0.connection().await?).await;
+        listed.map_err(|error| self.0.failed("list replicas", error))
+    }
+
+    /// Every line of every replica, as all of it was at one moment: what begins with a replica goes on with each of its
+    /// lines.
+    pub async fn fold_lines<T>(
+        self,
+        mut begin: impl FnMut(&Replica) -> T,
+        mut next: impl FnMut(&mut T, u64, &str),
+    ) -> Result<Vec<(Replica, T)>, StateError> {
+        let failed = |error| self.0.failed("read the log of a replica", error);
+        let mut connection = self.0.connection().await?;
+        let mut moment = connection.moment().await.map_err(failed)?;
+        let mut all = Vec::new();
+        for replica in replicas(&mut moment).await.map_err(failed)? {
+            let mut made = begin(&replica);
+            let mut last = i64::MIN;
+            loop {
+                let lines: Vec<(i64, String)> = query(
+                    "SELECT seq, line FROM audit_lines WHERE replica = $1 AND seq > $2 \
+                     ORDER BY seq LIMIT $3",
+                )
+                .bind(&replica.key)
+                .bind(last)
+                .bind(AT_A_TIME)
+                .fetch_all(&mut moment)
+                .await
+                .map_err(failed)?;
+                let Some((end, _)) = lines.last() else { break };
+                last = *end;
+                lines.iter().for_each(|(seq, line)| next(&mut made, read(*seq), line));
+            }
+            all.push((replica, made));
+        }
+        Ok(all)
     }
 
     /// Lines of a replica after one, in their order; at most so many.
@@ -147,7 +176,7 @@ impl Shared<'_> {
         self.lines(asked.bind(replica).bind(stored(seq)).bind(i64::from(most))).await
     }
 
-    async fn lines(self, asked: super::query::Query<'_>) -> Result<Vec<Line>, StateError> {
+    async fn lines(self, asked: Query<'_>) -> Result<Vec<Line>, StateError> {
         let rows: Vec<(i64, String)> = asked
             .fetch_all(&mut self.0.connection().await?)
             .await
@@ -173,4 +202,16 @@ impl Shared<'_> {
         .map_err(|error| self.0.failed("look whether anything is new", error))?;
         Ok(moment)
     }
+}
+
+async fn replicas(on: impl Into<On<'_>>) -> Result<Vec<Replica>, sqlx::Error> {
+    let rows: Vec<(String, String)> = query(
+        "SELECT replica, coalesce(max(head), '') FROM \
+         (SELECT replica, head FROM audit_heads \
+         UNION ALL SELECT DISTINCT replica, NULL FROM audit_lines) AS known \
+         GROUP BY replica ORDER BY replica",
+    )
+    .fetch_all(on)
+    .await?;
+    Ok(rows.into_iter().map(|(key, head)| Replica { key, head }).collect())
 }

@@ -2,6 +2,7 @@
 
 use std::error::Error;
 
+use ledger::state::shared::Replica;
 use ledger::state::{Database, StateErrorKind};
 use ledger::{State, StateError};
 use sqlx::{Connection, PgConnection};
@@ -101,5 +102,49 @@ fn nobody_is_told_a_password() {
         assert!(words.contains("failed to open `127.0.0.1:1/tools`"), "{words}");
         assert!(words.contains("nobody listens there"), "{words}");
         assert!(!words.contains("s3cret") && !words.contains("eve7"), "{words}");
+    });
+}
+
+#[test]
+fn lines_of_a_log_are_kept_with_their_end_or_not_at_all() {
+    let Some(server) = server() else { return };
+    block_on(async {
+        let state = State::join(&fresh(&server)).await.unwrap();
+        let shared = state.shared().unwrap();
+        let replica = |head: &str| Replica { key: "ed25519:a".into(), head: head.into() };
+        let lines = |from: u64| {
+            vec![(from, format!("{{\"x\":\"\\u0000 {from}\"}}")), (from + 1, "y".into())]
+        };
+        let mut parts = vec![vec![], lines(3), lines(1)];
+        let kept = shared.keep_lines(&replica("first"), || Ok::<_, ()>(parts.pop().unwrap())).await;
+        assert_eq!(kept.unwrap(), Ok(()));
+        assert_eq!(shared.last_line("ed25519:a").await.unwrap(), 4);
+        // What cannot be read half-way is not kept half.
+        let mut parts = vec![Err("gone"), Ok(lines(5))];
+        let kept = shared.keep_lines(&replica("second"), || parts.pop().unwrap()).await;
+        assert_eq!(kept.unwrap(), Err("gone"));
+        assert_eq!(shared.replicas().await.unwrap(), [replica("first")]);
+        let all = shared.lines_after("ed25519:a", 1, 10).await.unwrap();
+        assert_eq!(all.iter().map(|(seq, _)| *seq).collect::<Vec<_>>(), [2, 3, 4]);
+        let last = shared.lines_before("ed25519:a", 4, 2).await.unwrap();
+        assert_eq!(last, [lines(3)[0].clone(), lines(1)[1].clone()]);
+        assert_eq!(shared.last_line("ed25519:b").await.unwrap(), 0);
+        let folded = shared.fold_lines(|_| 0, |sum, seq, _| *sum += seq).await.unwrap();
+        assert_eq!(folded, [(replica("first"), 10)]);
+    });
+}
+
+#[test]
+fn another_moment_is_told_from_the_one_before() {
+    let Some(server) = server() else { return };
+    let database = fresh(&server);
+    block_on(async {
+        let [one, other] =
+            [State::join(&database).await.unwrap(), State::join(&database).await.unwrap()];
+        let moment = async || one.shared().unwrap().moment().await.unwrap();
+        let before = moment().await;
+        assert_eq!(moment().await, before);
+        count(&other, "demo").await.unwrap();
+        assert_ne!(moment().await, before);
     });
 }
