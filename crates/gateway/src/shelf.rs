@@ -173,13 +173,8 @@ impl Stock {
         let packages: Vec<_> =
             packages.into_iter().map(|one| Arc::new(Shelved::new(one))).collect();
         let state = &host.records().state;
-        // Where they cannot be read, names are given as if for the first time, and not kept.
-        let known = state.names().await.unwrap_or_default();
-        let (offers, given) = offers(&packages, &known);
-        if !given.is_empty() {
-            let _ = state.keep_names(&given, host::records::now()).await;
-        }
-        let offers: Vec<_> = offers.into_iter().map(Arc::new).collect();
+        let named = named(&packages, state).await;
+        let offers: Vec<_> = named?.into_iter().map(Arc::new).collect();
         let named = offers.iter().enumerate().map(|(at, offer)| (offer.name.clone(), at));
         Ok(Self {
             by_name: named.collect(),
@@ -260,6 +255,22 @@ impl Stock {
             }
             index
         })
+    }
+}
+
+/// Everything that can be called, under the names that it has or gets. Where they cannot be read, nothing has a name that
+/// others know it by.
+async fn named(packages: &[Arc<Shelved>], state: &ledger::State) -> Result<Vec<Offer>, String> {
+    let failed = |error: ledger::StateError| host::records::whole(&error);
+    loop {
+        let known = state.names().await.map_err(failed)?;
+        let (offers, given) = offers(packages, &known);
+        // Where another replica has given one of them meanwhile, it counts.
+        if given.is_empty()
+            || state.keep_names(&given, host::records::now()).await.map_err(failed)?
+        {
+            return Ok(offers);
+        }
     }
 }
 
