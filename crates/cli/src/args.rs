@@ -25,8 +25,7 @@ pub(crate) struct Global {
     /// The owner's home: keys, and what is installed [default: `HAFT_HOME`, or ~/.mcp]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global")]
     pub(crate) home: Option<PathBuf>,
-    /// A database that replicas of a gateway share, instead of the home's own state:
-    /// postgres://USER@HOST/DATABASE [default: `HAFT_STATE`]
+    /// A state that several homes share, in `PostgreSQL`, instead of the home's own [default: `HAFT_STATE`]
     #[arg(long, global = true, value_name = "URL", help_heading = "Global")]
     pub(crate) state: Option<String>,
     /// Ask nobody: a question is a failure

@@ -52,10 +52,13 @@ pub(super) fn show(wanted: &Wanted, home: &Home, json_wanted: bool, printer: Pri
         let lines = super::count(unreadable, "line");
         printer.warn(&format!("{lines} not as written; `haft audit verify` says which"));
     }
-    if told.is_empty() && !follow {
-        printer.note("there are no such records in the shared state");
+    if !follow {
+        if told.is_empty() {
+            printer.note("there are no such records in the shared state");
+        }
+        return Ok(Exit::Done);
     }
-    while *follow {
+    loop {
         std::thread::sleep(PAUSE);
         let come = runtime.block_on(following.next(shared)).map_err(failed)?;
         for one in come.iter().filter(|one| filter.wants(&one.record)) {
@@ -64,7 +67,6 @@ pub(super) fn show(wanted: &Wanted, home: &Home, json_wanted: bool, printer: Pri
             }
         }
     }
-    Ok(Exit::Done)
 }
 
 /// Leaves the last calls: the end of each tells all, and its beginning is shown where there is no end, or to programs.

@@ -141,7 +141,9 @@ impl Shared<'_> {
                 .map_err(failed)?;
                 let Some((end, _)) = lines.last() else { break };
                 last = *end;
-                lines.iter().for_each(|(seq, line)| next(&mut made, read(*seq), line));
+                for (seq, line) in &lines {
+                    next(&mut made, read(*seq), line);
+                }
             }
             all.push((replica, made));
         }

@@ -24,7 +24,9 @@ fn copied(home: &Home, after: u64, to: u64) -> Vec<(u64, String)> {
 
 fn checked(end: &Signed, lines: &[(u64, String)]) -> Report {
     let mut checking = Checking::begin(&end.key, &end.head);
-    lines.iter().for_each(|(seq, line)| checking.line(*seq, line));
+    for (seq, line) in lines {
+        checking.line(*seq, line);
+    }
     checking.end()
 }
 
