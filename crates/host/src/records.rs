@@ -63,6 +63,9 @@ pub(crate) enum CountAs {
 /// How long calls wait to be counted.
 const COUNTED_AFTER: Duration = Duration::from_millis(500);
 
+/// How many calls wait while the state cannot be used; what comes later is in the log alone.
+const MOST_WAITING: usize = 50_000;
+
 /// The database of a home.
 const STATE: &str = "state.db";
 
@@ -334,7 +337,9 @@ impl Records {
                 Ok(())
             }
             Err(error) => {
-                lock(&self.counts).waiting.splice(0..0, waiting);
+                let counted_later = &mut lock(&self.counts).waiting;
+                counted_later.splice(0..0, waiting);
+                counted_later.truncate(MOST_WAITING);
                 Err(error)
             }
         }

@@ -1,6 +1,6 @@
 //! Replicas of a gateway that share a state in `PostgreSQL`: whoever is asked, the answer is the same.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 
 use serde_json::{Value, json};
@@ -107,7 +107,7 @@ fn call_until_gone(address: &str) {
     }
 }
 
-fn code(told: &Value) -> Option<&str> {
+fn code_of(told: &Value) -> Option<&str> {
     told["structuredContent"]["error"]["code"].as_str()
 }
 
@@ -121,8 +121,8 @@ fn what_one_replica_asks_is_answered_anywhere_and_counts_once_on_any() {
     let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
     let names = |gate: &Gate| gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"].clone();
     assert_eq!(names(&a), names(&b), "whoever is asked, tools have the same names");
-    assert_eq!(code(&call(&a, "x")), Some("needs_approval"));
-    assert_eq!(code(&call(&b, "x")), Some("needs_approval"));
+    assert_eq!(code_of(&call(&a, "x")), Some("needs_approval"));
+    assert_eq!(code_of(&call(&b, "x")), Some("needs_approval"));
     let waiting = fleet.done(1, &["approve", "list"]);
     let [question] = &waiting.as_array().unwrap()[..] else { panic!("not one: {waiting}") };
     fleet.done(1, &["approve", "allow", question["ticket"].as_str().unwrap()]);
@@ -133,12 +133,12 @@ fn what_one_replica_asks_is_answered_anywhere_and_counts_once_on_any() {
     });
     let made = told.iter().filter(|told| echoed(told) == Some("x")).count();
     assert_eq!(made, 1, "{told:?}");
-    assert_eq!(code(&call(&b, "x")), Some("needs_approval"));
+    assert_eq!(code_of(&call(&b, "x")), Some("needs_approval"));
     // A no counts everywhere, too.
     let waiting = fleet.done(0, &["approve", "list"]);
     fleet.done(0, &["approve", "deny", waiting[0]["ticket"].as_str().unwrap()]);
-    assert_eq!(code(&call(&a, "x")), Some("denied"));
-    assert_eq!(code(&call(&b, "x")), Some("denied"));
+    assert_eq!(code_of(&call(&a, "x")), Some("denied"));
+    assert_eq!(code_of(&call(&b, "x")), Some("denied"));
 }
 
 #[test]
@@ -164,7 +164,7 @@ fn a_request_that_one_replica_sealed_is_opened_by_another() {
     let done = ask(&b, answer.clone());
     assert_eq!(echoed(&done), Some("x"), "{done}");
     for gate in [&a, &b] {
-        assert_eq!(code(&ask(gate, answer.clone())), Some("denied"), "it counted once");
+        assert_eq!(code_of(&ask(gate, answer.clone())), Some("denied"), "it counted once");
     }
 }
 
@@ -222,7 +222,7 @@ fn while_the_database_is_away_nothing_is_called_and_afterwards_it_goes_on() {
     assert_eq!(echoed(&call(&gate, "before")), Some("before"));
     fleet.postgres.stop();
     let told = call(&gate, "meanwhile");
-    assert_eq!(code(&told), Some("unavailable"), "{told}");
+    assert_eq!(code_of(&told), Some("unavailable"), "{told}");
     assert!(told.to_string().contains("the state of the home cannot be used"), "{told}");
     assert!(!told.to_string().contains(PASSWORD), "{told}");
     let ran = fleet.typed(1, &["approve", "list"]);
@@ -234,6 +234,27 @@ fn while_the_database_is_away_nothing_is_called_and_afterwards_it_goes_on() {
         let (ran, records) = fleet.verified();
         ran.code == 0 && records.first().is_some_and(|records| *records > 3)
     });
+}
+
+#[test]
+fn a_page_of_the_console_hears_what_another_replica_has_written() {
+    let Some(fleet) = Fleet::new(ASK) else { return };
+    let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
+    let link = fleet.homes[0].done(&["console"]).stdout;
+    let code = link.trim().rsplit('/').next().unwrap();
+    let origin = format!("http://{}", a.address);
+    let entered = a.send("POST", "/sign-in", &[("origin", &origin)], &format!("code={code}"));
+    let cookie = entered.headers["set-cookie"].split(';').next().unwrap().to_owned();
+    let mut stream = TcpStream::connect(&a.address).unwrap();
+    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    let head =
+        format!("GET /console/events HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", a.address);
+    stream.write_all(head.as_bytes()).unwrap();
+    let mut events = BufReader::new(stream).lines().map(|line| line.unwrap());
+    events.find(|line| line.starts_with("retry:")).expect("it listens");
+    // Nothing of it is written into the home of the one that is watched.
+    assert_eq!(code_of(&call(&b, "x")), Some("needs_approval"));
+    events.find(|line| line == "data: new").expect("it is told");
 }
 
 #[test]
