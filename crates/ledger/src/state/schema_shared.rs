@@ -41,7 +41,8 @@ async fn check(alone: &mut Alone<'_>, place: &str) -> Result<i64, StateError> {
     let failed = |error| StateError::opening(place, error);
     let (ours, tables): (i64, i64) = query(
         "SELECT count(*) FILTER (WHERE table_name = 'haft_state'), count(*) \
-         FROM information_schema.tables WHERE table_schema = current_schema()",
+         FROM information_schema.tables \
+         WHERE table_schema = current_schema() AND table_type = 'BASE TABLE'",
     )
     .fetch_one(&mut *alone)
     .await
