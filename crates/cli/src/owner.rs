@@ -126,6 +126,17 @@ pub(crate) fn of_state(error: &StateError) -> Failure {
     }
 }
 
+/// Why the state of a home cannot be opened, which may be one that it shares.
+fn unopened(home: &Home, error: &StateError) -> Failure {
+    let failure = of_state(error);
+    match (home.database(), error) {
+        (Some(_), StateError::Open { .. }) => failure.hint(
+            "look whether the server runs, and at the address in --state or HAFT_STATE; the password may be in PGPASSWORD or ~/.pgpass, too",
+        ),
+        _ => failure,
+    }
+}
+
 /// What to do about a database that is damaged, and what that costs.
 pub(crate) fn without_state(path: &str) -> String {
     format!(
@@ -153,7 +164,7 @@ pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Fa
             None => Records::open(home.path()).await,
         }
     });
-    opened.map(Arc::new).map_err(|error| of_state(&error))
+    opened.map(Arc::new).map_err(|error| unopened(home, &error))
 }
 
 /// The ledger of the home to look at, which is an empty one where it is not there: nothing is made.
@@ -165,7 +176,7 @@ pub(crate) fn records_to_look(home: &Home, runtime: &Runtime) -> Result<Arc<Reco
             None => Records::look(home.path()).await,
         }
     });
-    opened.map(Arc::new).map_err(|error| of_state(&error))
+    opened.map(Arc::new).map_err(|error| unopened(home, &error))
 }
 
 /// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,

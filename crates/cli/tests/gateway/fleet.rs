@@ -14,6 +14,14 @@ const ASK: &str = "[approval]\nundeclared = \"ask\"\n";
 /// A password that nobody asks for, and that nobody should be told.
 const PASSWORD: &str = "s3cret-word";
 
+/// A server, or nothing where it is not installed and need not be.
+fn demanded() -> Option<Postgres> {
+    let found = Postgres::start();
+    let is_demanded = std::env::var_os("HAFT_TEST_SERVERS").is_some();
+    assert!(found.is_some() || !is_demanded, "PostgreSQL is not installed");
+    found
+}
+
 /// Homes that are alike, and the state that they share.
 struct Fleet {
     postgres: Postgres,
@@ -24,12 +32,7 @@ struct Fleet {
 impl Fleet {
     /// A home with a tool, and another that was made of its lockfile. None where `PostgreSQL` is not installed and need not be.
     fn new(policy: &str) -> Option<Self> {
-        let postgres = Postgres::start();
-        assert!(
-            postgres.is_some() || std::env::var_os("HAFT_TEST_SERVERS").is_none(),
-            "PostgreSQL is not installed"
-        );
-        let postgres = postgres?;
+        let postgres = demanded()?;
         let state = postgres.database().replace("haft@", &format!("haft:{PASSWORD}@"));
         let homes = [Desk::new(), Desk::new()];
         for desk in &homes {
@@ -268,5 +271,32 @@ fn an_address_that_is_none_is_refused_without_being_repeated() {
             "{}",
             ran.stderr
         );
+    }
+}
+
+#[test]
+fn the_way_to_the_database_may_need_tls_and_a_password() {
+    let Some(mut postgres) = demanded() else { return };
+    let desk = Desk::new();
+    let [certificate, key] = desk.certificate();
+    let port = testkit::ports::unused();
+    postgres.start_with_tls(port, &certificate, &key);
+    let more = format!("sslmode=verify-full&sslrootcert={}", certificate.display());
+    let listed = |user: &str, password: &str| {
+        let address = format!("postgres://{user}@localhost:{port}/secure?{more}");
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.arg("--home").arg(desk.path("home")).args(["approve", "list", "--json"]);
+        command.env("HAFT_STATE", address).env("PGPASSWORD", password).output().unwrap()
+    };
+    for (user, password) in [("haft", "a secret/word"), ("haft:a%20secret%2Fword", "")] {
+        let listed = listed(user, password);
+        assert!(listed.status.success(), "{}", String::from_utf8_lossy(&listed.stderr));
+    }
+    for (user, password) in [("haft", PASSWORD), (&*format!("haft:{PASSWORD}"), "")] {
+        let listed = listed(user, password);
+        let said = String::from_utf8_lossy(&[listed.stdout, listed.stderr].concat()).into_owned();
+        assert_eq!(listed.status.code(), Some(6), "{said}");
+        assert!(said.contains("PGPASSWORD") && !said.contains(PASSWORD), "{said}");
+        assert!(said.contains(&format!("localhost:{port}/secure")), "{said}");
     }
 }

@@ -14,8 +14,8 @@ use super::error::{StateError, innermost};
 const PATIENCE: Duration = Duration::from_secs(5);
 /// How long a last try may take, which says why there was no connection.
 const LAST_TRY: Duration = Duration::from_secs(2);
-/// After how long a connection that did nothing is tried before it is used.
-const DOUBTED: Duration = Duration::from_secs(1);
+/// After how long a connection that did nothing is tried before it is used. No server is started anew within less.
+const DOUBTED: Duration = Duration::from_millis(100);
 /// The most connections of one process.
 const CONNECTIONS: u32 = 8;
 /// The oldest server that is taken.
