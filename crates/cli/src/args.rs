@@ -25,6 +25,9 @@ pub(crate) struct Global {
     /// The owner's home: keys, and what is installed [default: `HAFT_HOME`, or ~/.mcp]
     #[arg(long, global = true, value_name = "DIR", help_heading = "Global")]
     pub(crate) home: Option<PathBuf>,
+    /// A state that several homes share, in `PostgreSQL`, instead of the home's own [default: `HAFT_STATE`]
+    #[arg(long, global = true, value_name = "URL", help_heading = "Global")]
+    pub(crate) state: Option<String>,
     /// Ask nobody: a question is a failure
     #[arg(long, global = true, help_heading = "Global")]
     pub(crate) non_interactive: bool,

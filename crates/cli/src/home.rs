@@ -6,8 +6,9 @@ use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
+use ledger::state::Database;
 use package::key::{KeyError, MAX_KEY_FILE, PrivateKey, PublicKey};
-use vault::FileVault;
+use vault::{FileVault, Secret};
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
@@ -15,6 +16,8 @@ use crate::output;
 use crate::printer::{Printer, line};
 use crate::shell;
 
+/// Names the state that is shared.
+pub(crate) const STATE: &str = "HAFT_STATE";
 /// What a public key's file ends in.
 const PUBLIC: &str = "pub";
 /// What a private key's file ends in.
@@ -34,6 +37,16 @@ pub(crate) struct Home {
     is_typed: bool,
     /// Its vault, once somebody needed it.
     vault: Arc<OnceLock<Arc<FileVault>>>,
+    /// The state that it shares with others, where it does.
+    shared: Option<SharedState>,
+}
+
+/// The state that replicas share: where it is, and the address as it was written, which may hold a password and is passed on
+/// to programs of ours alone.
+#[derive(Clone, Debug)]
+struct SharedState {
+    database: Database,
+    address: Secret,
 }
 
 /// A key whose signatures the owner trusts.
@@ -57,7 +70,35 @@ impl Home {
             let message = format!("`{}` is no folder, and a home is one", path.display());
             return Err(Failure::invalid(message).hint("name another with --home or HAFT_HOME"));
         }
-        Ok(Self { path, is_typed: flag.is_some(), vault: Arc::default() })
+        Ok(Self { path, is_typed: flag.is_some(), vault: Arc::default(), shared: None })
+    }
+
+    /// The same, with the state that is named by `--state` or by `HAFT_STATE`.
+    pub(crate) fn sharing(mut self, flag: Option<&str>) -> Result<Self, Failure> {
+        let variable = std::env::var(STATE).ok();
+        let named = flag.map(str::to_owned).or(variable).filter(|address| !address.is_empty());
+        if let Some(address) = named {
+            let database = Database::parse(&address).map_err(|error| {
+                Failure::invalid(error.to_string())
+                    .hint("write postgres://USER@HOST:PORT/DATABASE; the password may be in PGPASSWORD or ~/.pgpass")
+            })?;
+            let address = Secret::new(address)
+                .map_err(|_| Failure::invalid("the address of the shared state is too long"))?;
+            self.shared = Some(SharedState { database, address });
+        }
+        Ok(self)
+    }
+
+    /// The state that it shares with others, where it does.
+    pub(crate) fn database(&self) -> Option<&Database> {
+        self.shared.as_ref().map(|shared| &shared.database)
+    }
+
+    /// Tells a program of ours of the state that is shared, where nobody else sees it.
+    pub(crate) fn tell_state(&self, command: &mut std::process::Command) {
+        if let Some(shared) = &self.shared {
+            command.env(STATE, shared.address.expose());
+        }
     }
 
     /// Whether it is the one that is meant where nobody names any.

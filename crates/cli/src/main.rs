@@ -107,7 +107,7 @@ fn main() -> ExitCode {
 
 fn dispatch(haft: &Haft, printer: Printer) -> Outcome {
     let json = haft.global.json;
-    let home = || Home::find(haft.global.home.as_deref());
+    let home = || Home::find(haft.global.home.as_deref())?.sharing(haft.global.state.as_deref());
     let ask = Ask::new(haft.global.non_interactive);
     match &haft.command {
         Command::Init(args) => commands::init::run(args, json, printer),

@@ -119,6 +119,20 @@ pub(crate) fn of_state(error: &StateError) -> Failure {
         StateError::Corrupt { path, .. } => {
             failure.hint(without_state(&path.display().to_string()))
         }
+        StateError::Foreign { .. } => {
+            failure.hint("name a database of its own: `createdb` makes one, and the tables are made by themselves")
+        }
+        _ => failure,
+    }
+}
+
+/// Why the state of a home cannot be opened, which may be one that it shares.
+fn unopened(home: &Home, error: &StateError) -> Failure {
+    let failure = of_state(error);
+    match (home.database(), error) {
+        (Some(_), StateError::Open { .. }) => failure.hint(
+            "look whether the server runs, and at the address in --state or HAFT_STATE; the password may be in PGPASSWORD or ~/.pgpass, too",
+        ),
         _ => failure,
     }
 }
@@ -136,22 +150,33 @@ pub(crate) fn records_there(
     runtime: &Runtime,
 ) -> Result<Option<Arc<Records>>, Failure> {
     check_home(home)?;
-    if home.path().join("state.db").exists() { records(home, runtime).map(Some) } else { Ok(None) }
+    let is_there = home.database().is_some() || home.path().join("state.db").exists();
+    if is_there { records(home, runtime).map(Some) } else { Ok(None) }
 }
 
 /// The ledger of the home, which is made where it is not there.
 pub(crate) fn records(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Failure> {
     output::make_private_folder(home.path())?;
     check_home(home)?;
-    let opened = runtime.block_on(Records::open(home.path()));
-    opened.map(Arc::new).map_err(|error| of_state(&error))
+    let opened = runtime.block_on(async {
+        match home.database() {
+            Some(database) => Records::join(home.path(), database).await,
+            None => Records::open(home.path()).await,
+        }
+    });
+    opened.map(Arc::new).map_err(|error| unopened(home, &error))
 }
 
 /// The ledger of the home to look at, which is an empty one where it is not there: nothing is made.
 pub(crate) fn records_to_look(home: &Home, runtime: &Runtime) -> Result<Arc<Records>, Failure> {
     check_home(home)?;
-    let opened = runtime.block_on(Records::look(home.path()));
-    opened.map(Arc::new).map_err(|error| of_state(&error))
+    let opened = runtime.block_on(async {
+        match home.database() {
+            Some(database) => Records::join(home.path(), database).await,
+            None => Records::look(home.path()).await,
+        }
+    });
+    opened.map(Arc::new).map_err(|error| unopened(home, &error))
 }
 
 /// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,

@@ -103,6 +103,7 @@ impl Owner {
         let home = std::path::absolute(self.home.path()).map_err(|error| broken("find", error))?;
         let mut command = Command::new(program);
         command.arg("--home").arg(home).args(["--json", "--non-interactive"]);
+        self.home.tell_state(&mut command);
         let asked_by = match by {
             By::Console => "console",
             By::Token => "token",

@@ -188,13 +188,8 @@ impl Stock {
         let packages: Vec<_> =
             packages.into_iter().map(|one| Arc::new(Shelved::new(one))).collect();
         let state = &host.records().state;
-        // Where they cannot be read, names are given as if for the first time, and not kept.
-        let known = state.names().await.unwrap_or_default();
-        let (offers, given) = offers(&packages, &known);
-        if !given.is_empty() {
-            let _ = state.keep_names(&given, host::records::now()).await;
-        }
-        let offers: Vec<_> = offers.into_iter().map(Arc::new).collect();
+        let named = named(&packages, state).await;
+        let offers: Vec<_> = named?.into_iter().map(Arc::new).collect();
         let named = offers.iter().enumerate().map(|(at, offer)| (offer.name.clone(), at));
         Ok(Self {
             by_name: named.collect(),
@@ -304,6 +299,22 @@ impl Stock {
 #[expect(clippy::cast_possible_truncation, reason = "it is a number from 0 to 1")]
 fn rank_of(score: Option<f64>) -> f32 {
     1.0 + SWAY * (score.unwrap_or(MIDDLING).clamp(0.0, 1.0) - MIDDLING) as f32
+}
+
+/// Everything that can be called, under the names that it has or gets. Where they cannot be read, nothing has a name that
+/// others know it by.
+async fn named(packages: &[Arc<Shelved>], state: &ledger::State) -> Result<Vec<Offer>, String> {
+    let failed = |error: ledger::StateError| host::records::whole(&error);
+    loop {
+        let known = state.names().await.map_err(failed)?;
+        let (offers, given) = offers(packages, &known);
+        // Where another replica has given one of them meanwhile, it counts.
+        if given.is_empty()
+            || state.keep_names(&given, host::records::now()).await.map_err(failed)?
+        {
+            return Ok(offers);
+        }
+    }
 }
 
 /// Ends what is kept running of packages that are others now.

@@ -44,6 +44,7 @@ mod consider;
 mod endpoint;
 mod eras;
 pub mod error;
+pub mod fleet;
 pub mod host;
 mod input;
 pub mod judge;

@@ -2,17 +2,17 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
-use ledger::state::Mark;
 use ledger::state::counting::Counted;
 use ledger::state::flows::{Flow, Key};
 use ledger::state::grants::GrantKind;
 use ledger::state::metrics::{BESIDE, NOT_STARTED, Series};
 use ledger::state::rules::Lasts;
+use ledger::state::{Database, Mark};
 use ledger::{AuditError, State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Remembered};
 use serde_json::Value;
@@ -30,6 +30,8 @@ pub struct Records {
     pub state: State,
     /// What happened.
     pub audit: Audit,
+    /// The folder of that.
+    log: PathBuf,
     /// Calls that are not counted yet.
     counts: Mutex<Counts>,
     /// What was known last, by package, action and surface, and what the state looked like then.
@@ -61,6 +63,9 @@ pub(crate) enum CountAs {
 /// How long calls wait to be counted.
 const COUNTED_AFTER: Duration = Duration::from_millis(500);
 
+/// How many calls wait while the state cannot be used; what comes later is in the log alone.
+const MOST_WAITING: usize = 50_000;
+
 /// The database of a home.
 const STATE: &str = "state.db";
 
@@ -71,6 +76,12 @@ impl Records {
     /// Opens the ledger of a home, a folder that is there.
     pub async fn open(home: &Path) -> Result<Self, StateError> {
         Ok(Self::of(home, State::open(&home.join(STATE)).await?))
+    }
+
+    /// Opens the ledger of a home that is a replica: what happens in it is written there, and what is decided and counted
+    /// is shared.
+    pub async fn join(home: &Path, database: &Database) -> Result<Self, StateError> {
+        Ok(Self::of(home, State::join(database).await?))
     }
 
     /// Opens the ledger of a home to look at it: where there is none, it is an empty one that nobody keeps.
@@ -86,10 +97,34 @@ impl Records {
         Ok(Self::of(home, State::open(&copy).await?))
     }
 
+    /// The same where the state is shared: what is allowed is copied, and nothing of what was counted.
+    pub async fn for_shared_trial(
+        home: &Path,
+        database: &Database,
+        folder: &Path,
+    ) -> Result<Self, StateError> {
+        let (shared, copy) =
+            (State::join(database).await?, State::open(&folder.join(STATE)).await?);
+        for grant in shared.grants(None).await? {
+            copy.grant(&grant).await?;
+        }
+        for one in shared.remembered(None).await? {
+            copy.remember(&one.rule, one.created).await?;
+        }
+        shared.close().await?;
+        Ok(Self::of(home, copy))
+    }
+
     fn of(home: &Path, state: State) -> Self {
-        let audit = Audit::new(home.join("audit"), Durability::Process);
+        let log = home.join("audit");
+        let audit = Audit::new(&log, Durability::Process);
         let (counts, last, key) = (Mutex::default(), Mutex::default(), OnceCell::new());
-        Self { state, audit, counts, last, key }
+        Self { state, audit, log, counts, last, key }
+    }
+
+    /// The folder of the log.
+    pub fn log(&self) -> &Path {
+        &self.log
     }
 
     /// What the owner has said about a package before.
@@ -302,7 +337,9 @@ impl Records {
                 Ok(())
             }
             Err(error) => {
-                lock(&self.counts).waiting.splice(0..0, waiting);
+                let counted_later = &mut lock(&self.counts).waiting;
+                counted_later.splice(0..0, waiting);
+                counted_later.truncate(MOST_WAITING);
                 Err(error)
             }
         }

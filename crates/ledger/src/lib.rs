@@ -4,7 +4,8 @@
 //!
 //! * [`audit`]: what happened. Text, one record a line, each bound to the one before it by a
 //!   hash, the last one signed. It is only ever appended to.
-//! * [`state`]: what was decided and counted. A database that is changed all the time.
+//! * [`state`]: what was decided and counted. A database that is changed all the time: a file, or one that replicas
+//!   share.
 //!
 //! | module | what it is |
 //! |---|---|
@@ -13,7 +14,7 @@
 //! | [`state`] | the database: metrics, approvals, grants, budgets, pins |
 //!
 //! What is absent: nothing here runs a tool, asks a person, prints, or reads the clock or the
-//! environment. Every moment is handed in.
+//! environment (but for what all clients of `PostgreSQL` read, like `PGPASSWORD`). Every moment is handed in.
 
 pub mod audit;
 pub mod state;

@@ -117,6 +117,15 @@ impl Postgres {
         format!("postgres://haft@{socket}/{name}")
     }
 
+    /// Has something done in a database, by its address.
+    pub fn tell(&self, address: &str, words: &str) {
+        let name = address.rsplit('/').next().unwrap_or_default();
+        let mut telling = self.program("psql");
+        telling.args(["-v", "ON_ERROR_STOP=1", "-d", name, "-c", words]);
+        let done = telling.output().expect("psql can be started");
+        assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
+    }
+
     fn is_ready(&self) -> bool {
         let asked = self.program("pg_isready").stdout(Stdio::null()).stderr(Stdio::null()).status();
         asked.is_ok_and(|status| status.success())

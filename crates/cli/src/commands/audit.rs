@@ -18,6 +18,8 @@ use crate::owner;
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
 
+use super::audit_shared::{self, Wanted};
+
 /// How often to look for more.
 const PAUSE: Duration = Duration::from_millis(250);
 
@@ -58,7 +60,7 @@ const OUTCOMES: [&str; 25] = [
 #[derive(Args, Debug)]
 #[command(
     args_conflicts_with_subcommands = true,
-    after_help = "With --json each record is one document on a line of its own, as in the log; a call that ran has two, its beginning and its end.\n\nExamples:\n  haft audit --outcome denied\n  haft audit --package mcpkg:acme.weather --limit 5\n  haft audit --follow --json\n  haft audit verify"
+    after_help = "With --json each record is one document on a line of its own, as in the log; a call that ran has two, its beginning and its end.\n\nExamples:\n  haft audit --outcome denied\n  haft audit --package mcpkg:acme.weather --limit 5\n  haft audit --follow --json\n  haft audit verify\n\nWith --state, the logs of all replicas that share that state are shown and verified."
 )]
 pub(crate) struct AuditArgs {
     #[command(subcommand)]
@@ -96,8 +98,13 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
     owner::check_home(home)?;
     let folder = home.path().join("audit");
     let failed = |error: AuditError| Failure::of(Exit::Unavailable, &error);
+    let is_shared = home.database().is_some();
     if let Some(What::Verify) = args.what {
-        return check(&folder, json_wanted, printer);
+        return if is_shared {
+            audit_shared::check(home, json_wanted, printer)
+        } else {
+            check(&folder, json_wanted, printer)
+        };
     }
     let filter = Filter {
         package: args.package.as_ref().map(|package| package.whole(home)).transpose()?,
@@ -105,6 +112,10 @@ pub(crate) fn run(args: &AuditArgs, home: &Home, json_wanted: bool, printer: Pri
         trace: args.trace.clone(),
         ..Filter::default()
     };
+    if is_shared {
+        let wanted = Wanted { filter, limit: args.limit, follow: args.follow };
+        return audit_shared::show(&wanted, home, json_wanted, printer);
+    }
     let mut follow = None;
     if args.follow {
         follow = Some(Follow::from_end(&folder).map_err(failed)?);
@@ -213,7 +224,7 @@ fn check(folder: &Path, json_wanted: bool, printer: Printer) -> Outcome {
 }
 
 /// What can be done about a log that is not whole, each thing once.
-fn remedies(report: &Report) -> BTreeSet<&'static str> {
+pub(super) fn remedies(report: &Report) -> BTreeSet<&'static str> {
     report.findings.iter().filter_map(|finding| remedy(&finding.fault)).collect()
 }
 
@@ -250,8 +261,13 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
         let document = serde_json::to_string(record).unwrap_or_default();
         return printer.result(&(document + "\n"));
     }
+    printer.result(&(line(&said(record)) + "\n"))
+}
+
+/// A record, in words.
+pub(super) fn said(record: &Record) -> String {
     let Record { seq, ts, surface, package, action, .. } = record;
-    let words = match record.kind {
+    match record.kind {
         Kind::Call | Kind::Begin | Kind::End if record.is_change() => {
             let Record { change, version, .. } = record;
             let about: Vec<_> =
@@ -268,8 +284,7 @@ fn show(record: &Record, json_wanted: bool, printer: Printer) -> Result<(), Fail
         }
         Kind::Torn => format!("{seq} {ts} {TORN}"),
         Kind::Mended => format!("{seq} {ts} {MENDED}"),
-    };
-    printer.result(&(line(&words) + "\n"))
+    }
 }
 
 /// What came of a change.

@@ -4,7 +4,6 @@
 //! clients do not mean ten copies of each server.
 
 use std::io;
-use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
@@ -52,7 +51,7 @@ pub(crate) fn run(args: &McpArgs, home: &Home, _printer: Printer) -> Outcome {
     let want =
         Want::Speak { profile: args.profile.clone(), only: args.only.clone(), folder, session };
     let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want };
-    let way = Way { home: home.path().to_owned(), wish };
+    let way = Way { home: home.clone(), wish };
     let runtime = owner::runtime()?;
     let passed = runtime.block_on(async {
         let relaying = relay(&way, tokio::io::stdin(), tokio::io::stdout());
@@ -66,7 +65,7 @@ pub(crate) fn run(args: &McpArgs, home: &Home, _printer: Printer) -> Outcome {
 
 /// The way to the host of a home.
 struct Way {
-    home: PathBuf,
+    home: Home,
     wish: Wish,
 }
 
@@ -75,7 +74,7 @@ impl Reach for Way {
         let until = Instant::now() + PATIENCE;
         let mut starting: Option<std::process::Child> = None;
         loop {
-            match connect(&self.home, &self.wish).await {
+            match connect(self.home.path(), &self.wish).await {
                 Ok((stream, Told::Welcome)) => return Ok(stream),
                 Ok((_, Told::Refused(words))) => {
                     return Err(io::Error::new(io::ErrorKind::NotFound, words));
@@ -108,9 +107,10 @@ impl Reach for Way {
 impl Way {
     /// Starts a host that goes on without us.
     fn start(&self) -> io::Result<std::process::Child> {
-        let log = std::fs::File::create(self.home.join(LOG))?;
+        let log = std::fs::File::create(self.home.path().join(LOG))?;
         let mut command = Command::new(sandbox::own_program()?);
-        command.arg("--home").arg(&self.home).args(["serve", "--background"]);
+        command.arg("--home").arg(self.home.path()).args(["serve", "--background"]);
+        self.home.tell_state(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         // It belongs to no folder that somebody may want to remove.
         command.current_dir("/");
@@ -121,7 +121,7 @@ impl Way {
 
     /// Why a host did not come to be.
     fn last_words(&self) -> String {
-        let said = std::fs::read_to_string(self.home.join(LOG)).unwrap_or_default();
+        let said = std::fs::read_to_string(self.home.path().join(LOG)).unwrap_or_default();
         let said = said.trim();
         if said.is_empty() { "it ended without a word".to_owned() } else { said.to_owned() }
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod approve;
 pub(crate) mod audit;
+mod audit_shared;
 pub(crate) mod call;
 mod care;
 pub(crate) mod chain;

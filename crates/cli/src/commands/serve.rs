@@ -10,13 +10,13 @@ use gateway::socket::{Seat, Stay, Told, Want, Wish, connect};
 use gateway::token::{Role, Tokens};
 use gateway::web::Settings;
 use gateway::{Gateway, Options, socket, web};
-use host::{CancellationToken, Host};
+use host::{CancellationToken, Host, Records, fleet};
 use serde_json::json;
 use tokio::net::TcpListener;
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 use crate::steward::Owner;
 use crate::{interrupt, lean, output, owner, walls};
 
@@ -91,7 +91,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     let seat = Arc::new(seat);
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault_of_service(home)?;
-    let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, records);
+    let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, Arc::clone(&records));
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     interrupt::end_first_within(PATIENCE, move || stopped.cancel());
@@ -100,13 +100,19 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         let steward = Arc::new(Owner { home: home.clone(), printer });
         let listener = if args.background { None } else { Some(listen(args).await?) };
         let console = listener.as_ref().and_then(console);
-        let options = Options { key: key(home)?, console, traces: traces.clone() };
+        let key = match records.state.shared() {
+            Some(shared) => shared.seal_key().await.map_err(|error| owner::of_state(&error))?,
+            None => key(home)?,
+        };
+        let options = Options { key, console, traces: traces.clone() };
         let gateway = Gateway::open(steward, host, options).await;
         let gateway = gateway.map_err(|words| Failure::new(Exit::Unavailable, words))?;
         let listening = seat.listen().map_err(|error| {
             Failure::new(Exit::Unavailable, "failed to listen for clients of this home")
                 .cause(error)
         })?;
+        let ended = CancellationToken::new();
+        let sending = records.state.is_shared().then(|| send_log(records, &ended, printer));
         let stay = if args.background { Stay::While(IDLE) } else { Stay::Always };
         let near = tokio::spawn(socket::serve(
             Arc::clone(&gateway),
@@ -128,12 +134,28 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         }
         let _ = near.await;
         gateway.close().await;
+        ended.cancel();
+        if let Some(sending) = sending {
+            let _ = sending.await;
+        }
         if let Some(traces) = traces {
             traces.close().await;
         }
         drop(seat);
         Ok(Exit::Done)
     })
+}
+
+/// Sends the log of this replica to where those of all are, beside everything else.
+fn send_log(
+    records: Arc<Records>,
+    ended: &CancellationToken,
+    printer: Printer,
+) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(fleet::keep_sending(records, ended.clone(), move |went| match went {
+        Ok(()) => printer.note("The log of this replica is sent to the shared state again"),
+        Err(words) => printer.warn(&format!("{}; it is tried again", line(&words))),
+    }))
 }
 
 /// Listens where it was said, and where that is.

@@ -12,6 +12,7 @@ mod clients;
 mod conformance;
 mod doors;
 mod finding;
+mod fleet;
 mod gate;
 mod joined;
 mod listening;

@@ -84,7 +84,8 @@ impl PublicKey {
         Ok(folder.read_small(PUBLIC)?.and_then(|text| Self::parse(&text)))
     }
 
-    fn parse(text: &[u8]) -> Option<Self> {
+    /// Reads what was written.
+    pub(super) fn parse(text: &[u8]) -> Option<Self> {
         let encoded = text.trim_ascii().strip_prefix(PREFIX.as_bytes())?;
         let bytes: [u8; 32] = STANDARD.decode(encoded).ok()?.try_into().ok()?;
         let key = VerifyingKey::from_bytes(&bytes).ok()?;

@@ -36,8 +36,10 @@
 //! | `held`, `append` | what is kept open between two records; one more record |
 //! | `fault`, [`mod@verify`] | what can be wrong with a log; everything that is |
 //! | [`read`], [`follow`] | records from the end backwards, and records to come |
+//! | [`mod@copy`] | lines for whoever keeps a copy, and a copy that is looked through |
 
 mod append;
+pub mod copy;
 mod end;
 mod error;
 mod fault;

@@ -44,18 +44,7 @@ impl Report {
 pub fn verify(folder: &Path) -> Result<Report, AuditError> {
     let folder = Folder::new(folder.to_owned());
     let Snapshot { head, has_key, unchecked, logs } = snapshot(&folder)?;
-    let mut walk = Walk {
-        report: Report { lines: 0, head: None, findings: Vec::new(), more: 0 },
-        place: (String::new(), 0),
-        last: (0, Hash::default()),
-        before: Some((0, Hash::default())),
-        broken: 0,
-        head,
-        has_key,
-        unchecked,
-        hash_at_head: None,
-        begun: BTreeMap::new(),
-    };
+    let mut walk = Walk::begin(head, has_key, unchecked);
     for (index, (day, length)) in logs.iter().enumerate() {
         walk.place = (format!("{day}.log"), 0);
         let path = folder.log(*day);
@@ -65,8 +54,7 @@ pub fn verify(folder: &Path) -> Result<Report, AuditError> {
             .and_then(|lines| walk.file(lines, is_last));
         walked.map_err(AuditError::file("read", &path))?;
     }
-    walk.end();
-    Ok(walk.report)
+    Ok(walk.finish())
 }
 
 /// A log as it was at one moment.
@@ -102,7 +90,8 @@ fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
     Ok(Snapshot { head, has_key: key::is_there(folder), unchecked, logs })
 }
 
-struct Walk {
+#[derive(Debug)]
+pub(super) struct Walk {
     report: Report,
     /// The file and the line.
     place: (String, u64),
@@ -125,6 +114,34 @@ struct Walk {
 }
 
 impl Walk {
+    /// Before the first line of a log with this head.
+    pub(super) fn begin(head: HeadFile, has_key: bool, unchecked: Option<Fault>) -> Self {
+        Self {
+            report: Report { lines: 0, head: None, findings: Vec::new(), more: 0 },
+            place: (String::new(), 0),
+            last: (0, Hash::default()),
+            before: Some((0, Hash::default())),
+            broken: 0,
+            head,
+            has_key,
+            unchecked,
+            hash_at_head: None,
+            begun: BTreeMap::new(),
+        }
+    }
+
+    /// The next line of a log that is in no file, and where it is.
+    pub(super) fn line(&mut self, name: &str, number: u64, line: &[u8]) {
+        self.place = (name.to_owned(), number);
+        self.next(line);
+    }
+
+    /// What was found, after the last line.
+    pub(super) fn finish(mut self) -> Report {
+        self.end();
+        self.report
+    }
+
     fn file(&mut self, mut lines: Forward, is_last: bool) -> io::Result<()> {
         loop {
             let line = match lines.next()? {
@@ -142,12 +159,16 @@ impl Walk {
                 }
             };
             self.place.1 += 1;
-            self.report.lines += 1;
-            match link(&line) {
-                Ok(link) if link.hash == link.computed => self.good(&link),
-                Ok(_) => self.bad(Fault::Edited),
-                Err(why) => self.bad(Fault::Unreadable(why)),
-            }
+            self.next(&line);
+        }
+    }
+
+    fn next(&mut self, line: &[u8]) {
+        self.report.lines += 1;
+        match link(line) {
+            Ok(link) if link.hash == link.computed => self.good(&link),
+            Ok(_) => self.bad(Fault::Edited),
+            Err(why) => self.bad(Fault::Unreadable(why)),
         }
     }
 

@@ -5,6 +5,7 @@
 
 use std::fmt;
 
+use super::query::query;
 use super::{State, StateError};
 use crate::Time;
 
@@ -107,7 +108,7 @@ impl State {
         expires: Time,
     ) -> Result<TicketId, StateError> {
         let id = TicketId::new()?;
-        sqlx::query(
+        query(
             "INSERT INTO tickets \
              (id, package, action, arguments, surface, created, expires, shown, session) \
              VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)",
@@ -121,7 +122,7 @@ impl State {
         .bind(expires.unix_millis())
         .bind(&shown.text)
         .bind(&shown.session)
-        .execute(&mut *self.connection().await)
+        .execute(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("ask for approval", error))?;
         Ok(id)
@@ -138,28 +139,28 @@ impl State {
             Answer::Approved => "approved",
             Answer::Refused => "refused",
         };
-        let answered = sqlx::query(
+        let answered = query(
             "UPDATE tickets SET answer = $2, answered = $3 \
              WHERE id = $1 AND answer IS NULL AND expires > $3",
         )
         .bind(&id.0)
         .bind(word)
         .bind(now.unix_millis())
-        .execute(&mut *self.connection().await)
+        .execute(&mut self.connection().await?)
         .await;
         let done = answered.map_err(|error| self.failed("answer a question", error))?;
-        Ok(done.rows_affected() == 1)
+        Ok(done == 1)
     }
 
     /// The questions that wait for an answer, the oldest first.
     pub async fn waiting(&self, now: Time) -> Result<Vec<Ticket>, StateError> {
         type Row = (String, String, String, String, String, i64, i64, String, String);
-        let rows: Vec<Row> = sqlx::query_as(
+        let rows: Vec<Row> = query(
             "SELECT id, package, action, arguments, surface, created, expires, shown, session \
              FROM tickets WHERE answer IS NULL AND expires > $1 ORDER BY created, id",
         )
         .bind(now.unix_millis())
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("list questions", error))?;
         let ticket = |row: Row| {
@@ -183,7 +184,7 @@ impl State {
         session: &str,
         now: Time,
     ) -> Result<Option<TicketId>, StateError> {
-        let found: Option<(String,)> = sqlx::query_as(
+        let found: Option<(String,)> = query(
             "SELECT id FROM tickets WHERE package = $1 AND action = $2 AND arguments = $3 \
              AND surface = $4 AND session = $5 AND answer IS NOT NULL AND used IS NULL \
              AND expires > $6 ORDER BY answered DESC, id LIMIT 1",
@@ -194,7 +195,7 @@ impl State {
         .bind(&call.surface)
         .bind(session)
         .bind(now.unix_millis())
-        .fetch_optional(&mut *self.connection().await)
+        .fetch_optional(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("look for an answer", error))?;
         Ok(found.map(|(id,)| TicketId(id)))
@@ -202,10 +203,10 @@ impl State {
 
     /// Uses up a ticket without a call: what it allows is allowed by a rule from now on, and should not outlive that rule.
     pub async fn spend(&self, id: &TicketId, now: Time) -> Result<(), StateError> {
-        sqlx::query("UPDATE tickets SET used = $2 WHERE id = $1 AND used IS NULL")
+        query("UPDATE tickets SET used = $2 WHERE id = $1 AND used IS NULL")
             .bind(&id.0)
             .bind(now.unix_millis())
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await
             .map(drop)
             .map_err(|error| self.failed("use up a ticket", error))
@@ -214,8 +215,8 @@ impl State {
     /// Uses a ticket for a call. Of all processes that try, one gets [`Taken::Approved`].
     pub async fn take(&self, id: &TicketId, call: &Asked, now: Time) -> Result<Taken, StateError> {
         type Row = (String, String, String, String, Option<String>, Option<i64>, i64);
-        let mut connection = self.connection().await;
-        let taken: Result<Option<(String,)>, _> = sqlx::query_as(
+        let mut connection = self.connection().await?;
+        let taken: Result<Option<(String,)>, _> = query(
             "UPDATE tickets SET used = $5 WHERE id = $1 AND package = $2 AND action = $3 \
              AND arguments = $4 AND surface = $6 AND answer = 'approved' AND used IS NULL \
              AND expires > $5 RETURNING shown",
@@ -226,17 +227,17 @@ impl State {
         .bind(&call.arguments)
         .bind(now.unix_millis())
         .bind(&call.surface)
-        .fetch_optional(&mut *connection)
+        .fetch_optional(&mut connection)
         .await;
         if let Some((shown,)) = taken.map_err(|error| self.failed("use a ticket", error))? {
             return Ok(Taken::Approved(shown));
         }
-        let row: Option<Row> = sqlx::query_as(
+        let row: Option<Row> = query(
             "SELECT package, action, arguments, surface, answer, used, expires FROM tickets \
              WHERE id = $1",
         )
         .bind(&id.0)
-        .fetch_optional(&mut *connection)
+        .fetch_optional(&mut connection)
         .await
         .map_err(|error| self.failed("look at a ticket", error))?;
         let Some((package, action, arguments, surface, answer, used, expires)) = row else {
@@ -254,10 +255,10 @@ impl State {
 
     /// Forgets the tickets that ran out before then; how many there were.
     pub async fn forget_tickets(&self, before: Time) -> Result<u64, StateError> {
-        let gone = sqlx::query("DELETE FROM tickets WHERE expires < $1")
+        let gone = query("DELETE FROM tickets WHERE expires < $1")
             .bind(before.unix_millis())
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await;
-        Ok(gone.map_err(|error| self.failed("forget tickets", error))?.rows_affected())
+        gone.map_err(|error| self.failed("forget tickets", error))
     }
 }

@@ -5,9 +5,8 @@
 
 use std::time::Duration;
 
-use sqlx::{Connection, SqliteConnection};
-
-use super::{ALONE, State, StateError, read, stored};
+use super::query::{Alone, On, Turn, query};
+use super::{State, StateError, read, stored};
 use crate::Time;
 use crate::time::Day;
 
@@ -82,8 +81,8 @@ impl State {
         overall: Budget,
     ) -> Result<Reserved, StateError> {
         let failed = |error| self.failed("count against a budget", error);
-        let mut connection = self.connection().await;
-        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
+        let mut connection = self.connection().await?;
+        let mut alone = connection.alone(Turn::Budgets).await.map_err(failed)?;
         let budgets = [(Scope::Package, package, of_package), (Scope::Overall, OVERALL, overall)];
         for (scope, row, budget) in budgets {
             let spent = spent(&mut alone, day, row).await.map_err(failed)?;
@@ -105,7 +104,7 @@ impl State {
 
     /// What a package used in a day; all together when none is named.
     pub async fn spent(&self, day: Day, package: Option<&str>) -> Result<Spent, StateError> {
-        let mut connection = self.connection().await;
+        let mut connection = self.connection().await?;
         let spent = spent(&mut connection, day, package.unwrap_or(OVERALL)).await;
         spent.map_err(|error| self.failed("read a budget", error))
     }
@@ -115,25 +114,25 @@ impl State {
         let now = now.unix_millis() * 1_000;
         let (every, window) = span(rate);
         // A bucket that is full later than it can be was filled by a clock that has gone back.
-        let taken: Option<i64> = sqlx::query_scalar(
-            "INSERT INTO rates (name, full) VALUES ($1, $2 + $3) \
-             ON CONFLICT (name) DO UPDATE SET full = $3 + CASE \
+        let taken: Option<(i64,)> = query(
+            "INSERT INTO rates (name, \"full\") VALUES ($1, $2 + $3) \
+             ON CONFLICT (name) DO UPDATE SET \"full\" = $3 + CASE \
              WHEN rates.full < $2 OR rates.full > $2 + $4 THEN $2 ELSE rates.full END \
-             WHERE rates.full + $3 <= $2 + $4 OR rates.full > $2 + $4 RETURNING full",
+             WHERE rates.full + $3 <= $2 + $4 OR rates.full > $2 + $4 RETURNING rates.full",
         )
         .bind(name)
         .bind(now)
         .bind(every)
         .bind(window)
-        .fetch_optional(&mut *self.connection().await)
+        .fetch_optional(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("pace a call", error))?;
         if taken.is_some() {
             return Ok(Paced::Yes);
         }
-        let full: i64 = sqlx::query_scalar("SELECT full FROM rates WHERE name = $1")
+        let (full,): (i64,) = query("SELECT rates.full FROM rates WHERE name = $1")
             .bind(name)
-            .fetch_one(&mut *self.connection().await)
+            .fetch_one(&mut self.connection().await?)
             .await
             .map_err(|error| self.failed("pace a call", error))?;
         Ok(Paced::Wait(Duration::from_micros(read(full + every - now - window))))
@@ -146,14 +145,15 @@ impl State {
         rate: Rate,
         now: Time,
     ) -> Result<(u32, Duration), StateError> {
-        let full: Option<i64> = sqlx::query_scalar("SELECT full FROM rates WHERE name = $1")
+        let full: Option<(i64,)> = query("SELECT rates.full FROM rates WHERE name = $1")
             .bind(name)
-            .fetch_optional(&mut *self.connection().await)
+            .fetch_optional(&mut self.connection().await?)
             .await
             .map_err(|error| self.failed("look at the pace of calls", error))?;
         let now = now.unix_millis() * 1_000;
         let (every, window) = span(rate);
         // The same clock that has gone back.
+        let full = full.map(|(full,)| full);
         let full = full.filter(|full| (now..=now + window).contains(full)).unwrap_or(now);
         let room = u32::try_from((now + window - full) / every).unwrap_or(u32::MAX);
         let wait = Duration::from_micros(read(full + every - now - window));
@@ -167,29 +167,25 @@ fn span(rate: Rate) -> (i64, i64) {
     (every, every.saturating_mul(i64::from(rate.burst.max(1))))
 }
 
-async fn spent(
-    connection: &mut SqliteConnection,
-    day: Day,
-    row: &str,
-) -> Result<Spent, sqlx::Error> {
+async fn spent(on: impl Into<On<'_>>, day: Day, row: &str) -> Result<Spent, sqlx::Error> {
     let found: Option<(i64, i64)> =
-        sqlx::query_as("SELECT calls, cents FROM budgets WHERE day = $1 AND package = $2")
+        query("SELECT calls, cents FROM budgets WHERE day = $1 AND package = $2")
             .bind(day.to_string())
             .bind(row)
-            .fetch_optional(connection)
+            .fetch_optional(on)
             .await?;
     let (calls, cents) = found.unwrap_or_default();
     Ok(Spent { calls: read(calls), cents: read(cents) })
 }
 
 async fn add(
-    connection: &mut SqliteConnection,
+    alone: &mut Alone<'_>,
     day: Day,
     row: &str,
     calls: i64,
     cents: i64,
 ) -> Result<(), sqlx::Error> {
-    sqlx::query(
+    query(
         "INSERT INTO budgets (day, package, calls, cents) VALUES ($1, $2, $3, $4) \
          ON CONFLICT (day, package) DO UPDATE \
          SET calls = budgets.calls + excluded.calls, cents = budgets.cents + excluded.cents",
@@ -198,7 +194,7 @@ async fn add(
     .bind(row)
     .bind(calls)
     .bind(cents)
-    .execute(connection)
+    .execute(alone)
     .await
     .map(drop)
 }

@@ -5,14 +5,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use sqlx::{Connection, SqliteConnection};
-
 use super::flows::{self, Flow};
 use super::latency::bucket_of;
 use super::metrics::{Series, is_of_tool};
 use super::packages::note_place;
+use super::query::{Alone, Turn, query};
 use super::recent::{self, KEPT, Ran};
-use super::{ALONE, State, StateError, decay, read, stored};
+use super::{State, StateError, decay, read, stored};
 use crate::Time;
 
 /// After how many further calls of a series somebody should look whether it got worse.
@@ -60,8 +59,8 @@ impl State {
         }
         let Some(last) = last else { return Ok(BTreeSet::new()) };
         let kept: Vec<&Flow> = calls.iter().filter_map(|call| call.flow.as_ref()).collect();
-        let mut connection = self.connection().await;
-        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
+        let mut connection = self.connection().await?;
+        let mut alone = connection.alone(Turn::Calls).await.map_err(failed)?;
         let mut due = BTreeSet::new();
         for ((series, hour, failure, bucket), count) in spans {
             put_span(&mut alone, series, hour, failure, bucket, count).await.map_err(failed)?;
@@ -130,16 +129,17 @@ impl Added {
 }
 
 async fn put_span(
-    alone: &mut SqliteConnection,
+    alone: &mut Alone<'_>,
     series: &Series,
     hour: i64,
     failure: &str,
     bucket: usize,
     count: u64,
 ) -> Result<(), sqlx::Error> {
-    let put = sqlx::query(
+    let put = query(
         "INSERT INTO spans VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9) \
-         ON CONFLICT DO UPDATE SET count = count + excluded.count",
+         ON CONFLICT (package, version, action, implementation, begins, lasts, failure, bucket) \
+         DO UPDATE SET count = spans.count + excluded.count",
     );
     put.bind(&series.package)
         .bind(&series.version)
@@ -157,19 +157,27 @@ async fn put_span(
 
 /// Adds to what a series comes to; how many calls that are then.
 async fn put_total(
-    alone: &mut SqliteConnection,
+    alone: &mut Alone<'_>,
     series: &Series,
     added: &Added,
 ) -> Result<u64, sqlx::Error> {
-    let put = sqlx::query_scalar(
-        "INSERT INTO totals VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, substr($13, -$14)) \
-         ON CONFLICT DO UPDATE SET calls = calls + excluded.calls, failed = failed + excluded.failed, \
-         micros = micros + excluded.micros, last_used = max(last_used, excluded.last_used), \
-         weight = weight + excluded.weight, weight_well = weight_well + excluded.weight_well, \
-         weight_micros = weight_micros + excluded.weight_micros, \
-         recent = substr(recent || $13, -$14) RETURNING calls",
+    // Each call is one letter; of both together the last 256 are kept, see `KEPT`.
+    let put = query(
+        "INSERT INTO totals VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13) \
+         ON CONFLICT (package, version, action, implementation) DO UPDATE SET \
+         calls = totals.calls + excluded.calls, failed = totals.failed + excluded.failed, \
+         micros = totals.micros + excluded.micros, last_used = CASE \
+         WHEN totals.last_used > excluded.last_used THEN totals.last_used ELSE excluded.last_used END, \
+         weight = totals.weight + excluded.weight, \
+         weight_well = totals.weight_well + excluded.weight_well, \
+         weight_micros = totals.weight_micros + excluded.weight_micros, \
+         recent = substr(totals.recent || excluded.recent, CASE \
+         WHEN length(totals.recent) + length(excluded.recent) > 256 \
+         THEN length(totals.recent) + length(excluded.recent) - 255 ELSE 1 END) \
+         RETURNING totals.calls",
     );
-    let calls: i64 = put
+    let last = &added.letters[added.letters.len().saturating_sub(KEPT)..];
+    let (calls,): (i64,) = put
         .bind(&series.package)
         .bind(&series.version)
         .bind(&series.action)
@@ -182,34 +190,36 @@ async fn put_total(
         .bind(added.weight)
         .bind(added.weight_well)
         .bind(added.weight_micros)
-        .bind(&added.letters)
-        .bind(stored(KEPT as u64))
+        .bind(last)
         .fetch_one(alone)
         .await?;
     Ok(read(calls))
 }
 
 /// Makes days of old hours and one span of old days, once a day.
-async fn fold(alone: &mut SqliteConnection, now: Time) -> Result<(), sqlx::Error> {
+async fn fold(alone: &mut Alone<'_>, now: Time) -> Result<(), sqlx::Error> {
     let today = now.unix_millis() / DAY * DAY;
-    let last: Option<i64> =
-        sqlx::query_scalar("SELECT day FROM folded").fetch_optional(&mut *alone).await?;
+    let last: Option<(i64,)> = query("SELECT day FROM folded").fetch_optional(&mut *alone).await?;
     // A clock that went wrong for a day must not keep it from ever being done again.
-    if last == Some(today) {
+    if last == Some((today,)) {
         return Ok(());
     }
-    for (lasts, kept, into, day) in [(HOUR, HOURS_KEPT, DAY, 1), (DAY, DAYS_KEPT, 0, 0)] {
-        let folded = sqlx::query(
+    for (lasts, kept, into, day) in [(HOUR, HOURS_KEPT, DAY, 1_i64), (DAY, DAYS_KEPT, 0, 0)] {
+        let folded = query(
             "INSERT INTO spans SELECT package, version, action, implementation, \
              (begins - begins % 86400000) * $4, $1, failure, bucket, sum(count) FROM spans \
              WHERE lasts = $2 AND begins < $3 GROUP BY 1, 2, 3, 4, 5, 7, 8 \
-             ON CONFLICT DO UPDATE SET count = count + excluded.count",
+             ON CONFLICT (package, version, action, implementation, begins, lasts, failure, bucket) \
+             DO UPDATE SET count = spans.count + excluded.count",
         );
         let old = today - kept;
         folded.bind(into).bind(lasts).bind(old).bind(day).execute(&mut *alone).await?;
-        let forgotten = sqlx::query("DELETE FROM spans WHERE lasts = $1 AND begins < $2");
+        let forgotten = query("DELETE FROM spans WHERE lasts = $1 AND begins < $2");
         forgotten.bind(lasts).bind(old).execute(&mut *alone).await?;
     }
-    let noted = sqlx::query("INSERT INTO folded VALUES (1, $1) ON CONFLICT DO UPDATE SET day = $1");
+    let noted = query(match last {
+        None => "INSERT INTO folded VALUES (1, $1)",
+        Some(_) => "UPDATE folded SET day = $1",
+    });
     noted.bind(today).execute(alone).await.map(drop)
 }

@@ -2,22 +2,25 @@
 
 use std::error::Error;
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+use sqlx::sqlite::SqliteError;
 
 /// Why the database refuses.
 #[derive(Debug)]
 pub enum StateError {
-    /// The file cannot be opened.
+    /// It cannot be opened.
     Open {
-        /// The file.
-        path: PathBuf,
+        /// The file, or where a shared database is.
+        place: String,
         /// Why not.
         source: Box<dyn Error + Send + Sync>,
     },
     /// A newer Haft wrote it.
     Newer {
-        /// The file.
-        path: PathBuf,
+        /// The file, or where a shared database is.
+        place: String,
         /// Its version.
         found: i64,
         /// The last version that is known here.
@@ -25,8 +28,8 @@ pub enum StateError {
     },
     /// It is a database, but of another program.
     Foreign {
-        /// The file.
-        path: PathBuf,
+        /// The file, or where a shared database is.
+        place: String,
     },
     /// It is damaged, or no database at all. It is never deleted.
     Corrupt {
@@ -76,17 +79,25 @@ impl StateError {
         }
     }
 
-    pub(super) fn opening(path: &Path, error: sqlx::Error) -> Self {
-        match Self::query(path, "open", error) {
-            StateError::Query { source, .. } => StateError::Open { path: path.to_owned(), source },
+    /// What to say where a database was to be opened, by its place.
+    pub(super) fn opening(place: &str, error: sqlx::Error) -> Self {
+        match Self::query(place, "open", error) {
+            StateError::Query { source, .. } => {
+                StateError::Open { place: place.to_owned(), source }
+            }
             other => other,
         }
     }
 
-    pub(super) fn query(path: &Path, doing: &'static str, error: sqlx::Error) -> Self {
+    /// What to say where something was to be done in the database at a place.
+    pub(super) fn query(place: &str, doing: &'static str, error: sqlx::Error) -> Self {
         // The last eight bits are the plain code: 5 and 6 busy or locked, 8 read-only, 11 damaged, 26 no database.
-        let code = error.as_database_error().and_then(|error| error.code()?.parse::<u32>().ok());
-        let path = path.to_owned();
+        // Codes of other databases mean something else.
+        let said =
+            error.as_database_error().and_then(|said| said.try_downcast_ref::<SqliteError>());
+        let code =
+            said.and_then(|said| sqlx::error::DatabaseError::code(said)?.parse::<u32>().ok());
+        let path = PathBuf::from(place);
         match code.map(|code| code & 0xff) {
             Some(5 | 6) => StateError::Busy { path },
             Some(11 | 26) => StateError::Corrupt { path, said: error.to_string() },
@@ -99,25 +110,45 @@ impl StateError {
     }
 }
 
-/// What the database said, without that it was the database.
+/// What the database said, without that it was the database. Nothing of it holds the address of one.
 fn plain(error: sqlx::Error) -> Box<dyn Error + Send + Sync> {
     match error {
-        sqlx::Error::Database(said) => said.into_error(),
-        other => other.into(),
+        sqlx::Error::Database(said) if said.try_downcast_ref::<SqliteError>().is_some() => {
+            said.into_error()
+        }
+        // The rest of what `PostgreSQL` says repeats rows.
+        sqlx::Error::Database(said) => said.message().into(),
+        sqlx::Error::PoolTimedOut => "no answer came in time".into(),
+        sqlx::Error::Io(error) => match error.kind() {
+            ErrorKind::ConnectionRefused => "nobody listens there".into(),
+            ErrorKind::NotFound => {
+                "nobody listens there, or a file that its address names is not there".into()
+            }
+            ErrorKind::UnexpectedEof
+            | ErrorKind::BrokenPipe
+            | ErrorKind::ConnectionReset
+            | ErrorKind::ConnectionAborted => "the connection was cut".into(),
+            _ => error.into(),
+        },
+        other => innermost(&other).to_string().into(),
     }
+}
+
+/// Each cause repeats the ones beneath it.
+pub(super) fn innermost<'e>(error: &'e (dyn Error + 'static)) -> &'e (dyn Error + 'static) {
+    std::iter::successors(Some(error), |error| (**error).source()).last().unwrap_or(error)
 }
 
 impl fmt::Display for StateError {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            StateError::Open { path, .. } => write!(out, "failed to open `{}`", path.display()),
-            StateError::Newer { path, found, known } => write!(
+            StateError::Open { place, .. } => write!(out, "failed to open `{place}`"),
+            StateError::Newer { place, found, known } => write!(
                 out,
-                "`{}` was written by a newer version of Haft (its form is {found}, known is {known})",
-                path.display()
+                "`{place}` was written by a newer version of Haft (its form is {found}, known is {known})"
             ),
-            StateError::Foreign { path } => {
-                write!(out, "`{}` is a database of another program", path.display())
+            StateError::Foreign { place } => {
+                write!(out, "`{place}` is a database of another program")
             }
             StateError::Corrupt { path, said } => {
                 write!(out, "`{}` is damaged and was left as it is: {said}", path.display())

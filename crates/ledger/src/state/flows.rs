@@ -7,12 +7,11 @@
 
 use std::io::Write;
 
-use serde_json::Value;
-use sha2::{Digest as _, Sha256};
-use sqlx::SqliteConnection;
-
+use super::query::{Alone, query};
 use super::{State, StateError};
 use crate::Time;
+use serde_json::Value;
+use sha2::{Digest as _, Sha256};
 
 /// How many calls are kept.
 pub const KEPT: i64 = 5_000;
@@ -169,25 +168,25 @@ impl State {
     /// What flows are made with here; it is made by whoever comes first.
     pub async fn flow_key(&self) -> Result<Key, StateError> {
         let failed = |error| self.failed("read the key of flows", error);
-        let mut connection = self.connection().await;
+        let mut connection = self.connection().await?;
         let mut fresh = [0; 32];
         getrandom::fill(&mut fresh).map_err(|error| {
             self.failed("make the key of flows", sqlx::Error::Io(std::io::Error::other(error)))
         })?;
-        let known: Option<Vec<u8>> = sqlx::query_scalar("SELECT key FROM flow_key")
-            .fetch_optional(&mut *connection)
+        let known: Option<(Vec<u8>,)> = query("SELECT key FROM flow_key")
+            .fetch_optional(&mut connection)
             .await
             .map_err(failed)?;
-        let known = match known {
+        let (known,) = match known {
             Some(known) => known,
             None => {
-                sqlx::query("INSERT INTO flow_key VALUES (1, $1) ON CONFLICT DO NOTHING")
+                query("INSERT INTO flow_key VALUES (1, $1) ON CONFLICT DO NOTHING")
                     .bind(&fresh[..])
-                    .execute(&mut *connection)
+                    .execute(&mut connection)
                     .await
                     .map_err(failed)?;
-                let kept = sqlx::query_scalar("SELECT key FROM flow_key");
-                kept.fetch_one(&mut *connection).await.map_err(failed)?
+                let kept = query("SELECT key FROM flow_key");
+                kept.fetch_one(&mut connection).await.map_err(failed)?
             }
         };
         let key = known.try_into().map_err(|_| {
@@ -199,10 +198,10 @@ impl State {
 
     /// What is kept of the last calls, in the order in which they began.
     pub async fn flows(&self) -> Result<Vec<Flow>, StateError> {
-        let rows: Vec<(String, String, String, i64, i64, String, String)> = sqlx::query_as(
+        let rows: Vec<(String, String, String, i64, i64, String, String)> = query(
             "SELECT package, version, action, began, ended, inputs, outputs FROM flows ORDER BY began, id",
         )
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("read flows", error))?;
         let places = |text: String| serde_json::from_str(&text).unwrap_or_default();
@@ -220,19 +219,18 @@ impl State {
 
     /// Forgets what is kept of calls: of one package, or of all.
     pub async fn forget_flows(&self, package: Option<&str>) -> Result<u64, StateError> {
-        sqlx::query("DELETE FROM flows WHERE $1 IS NULL OR package = $1")
+        query("DELETE FROM flows WHERE $1 IS NULL OR package = $1")
             .bind(package)
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await
-            .map(|done| done.rows_affected())
             .map_err(|error| self.failed("forget flows", error))
     }
 }
 
 /// Keeps what went into a call and came out of it.
-pub(super) async fn put(connection: &mut SqliteConnection, flow: &Flow) -> Result<(), sqlx::Error> {
+pub(super) async fn put(alone: &mut Alone<'_>, flow: &Flow) -> Result<(), sqlx::Error> {
     let text = |places: &[Place]| serde_json::to_string(places).unwrap_or_default();
-    sqlx::query(
+    query(
         "INSERT INTO flows (package, version, action, began, ended, inputs, outputs) \
          VALUES ($1, $2, $3, $4, $5, $6, $7)",
     )
@@ -243,16 +241,16 @@ pub(super) async fn put(connection: &mut SqliteConnection, flow: &Flow) -> Resul
     .bind(flow.ended.unix_millis())
     .bind(text(&flow.inputs))
     .bind(text(&flow.outputs))
-    .execute(connection)
+    .execute(alone)
     .await
     .map(drop)
 }
 
 /// Forgets all but the last.
-pub(super) async fn forget_old(connection: &mut SqliteConnection) -> Result<(), sqlx::Error> {
-    sqlx::query("DELETE FROM flows WHERE id <= (SELECT max(id) FROM flows) - $1")
+pub(super) async fn forget_old(alone: &mut Alone<'_>) -> Result<(), sqlx::Error> {
+    query("DELETE FROM flows WHERE id <= (SELECT max(id) FROM flows) - $1")
         .bind(KEPT)
-        .execute(connection)
+        .execute(alone)
         .await
         .map(drop)
 }

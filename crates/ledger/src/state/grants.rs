@@ -1,8 +1,7 @@
 //! What the owner allowed, and what was reached for in vain.
 
-use sqlx::Connection;
-
-use super::{ALONE, State, StateError, read};
+use super::query::{Turn, query};
+use super::{State, StateError, read};
 use crate::Time;
 
 /// How many attempts are remembered of a package; the oldest go first.
@@ -82,18 +81,18 @@ impl GrantKind {
 impl State {
     /// Allows something; whether it was not allowed before.
     pub async fn grant(&self, grant: &Grant) -> Result<bool, StateError> {
-        let done = sqlx::query(
+        let done = query(
             "INSERT INTO grants (package, kind, value, author, created) VALUES ($1, $2, $3, $4, $5) \
-             ON CONFLICT DO NOTHING",
+             ON CONFLICT (package, kind, value) DO NOTHING",
         )
         .bind(&grant.package)
         .bind(grant.kind.name())
         .bind(&grant.value)
         .bind(&grant.by)
         .bind(grant.created.unix_millis())
-        .execute(&mut *self.connection().await)
+        .execute(&mut self.connection().await?)
         .await;
-        Ok(done.map_err(|error| self.failed("grant", error))?.rows_affected() == 1)
+        Ok(done.map_err(|error| self.failed("grant", error))? == 1)
     }
 
     /// Takes a grant back; whether there was one.
@@ -103,31 +102,30 @@ impl State {
         kind: GrantKind,
         value: &str,
     ) -> Result<bool, StateError> {
-        let gone =
-            sqlx::query("DELETE FROM grants WHERE package = $1 AND kind = $2 AND value = $3")
-                .bind(package)
-                .bind(kind.name())
-                .bind(value)
-                .execute(&mut *self.connection().await)
-                .await;
-        Ok(gone.map_err(|error| self.failed("revoke", error))?.rows_affected() == 1)
+        let gone = query("DELETE FROM grants WHERE package = $1 AND kind = $2 AND value = $3")
+            .bind(package)
+            .bind(kind.name())
+            .bind(value)
+            .execute(&mut self.connection().await?)
+            .await;
+        Ok(gone.map_err(|error| self.failed("revoke", error))? == 1)
     }
 
     /// Takes back everything that was allowed to a package, with every answer that is remembered for it and what it
     /// reached for in vain; how many grants there were.
     pub async fn revoke_all(&self, package: &str) -> Result<u64, StateError> {
         let failed = |error| self.failed("revoke", error);
-        let mut connection = self.connection().await;
-        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
+        let mut connection = self.connection().await?;
+        let mut alone = connection.alone(Turn::Grants).await.map_err(failed)?;
         let mut count = 0;
         for statement in [
             "DELETE FROM rules WHERE package = $1",
             "DELETE FROM blocked WHERE package = $1",
             "DELETE FROM grants WHERE package = $1",
         ] {
-            let gone = sqlx::query(statement).bind(package).execute(&mut *alone).await;
+            let gone = query(statement).bind(package).execute(&mut alone).await;
             // The last one counts.
-            count = gone.map_err(failed)?.rows_affected();
+            count = gone.map_err(failed)?;
         }
         alone.commit().await.map_err(failed)?;
         Ok(count)
@@ -135,12 +133,12 @@ impl State {
 
     /// What is allowed, to one package or to all.
     pub async fn grants(&self, package: Option<&str>) -> Result<Vec<Grant>, StateError> {
-        let rows: Vec<(String, String, String, String, i64)> = sqlx::query_as(
+        let rows: Vec<(String, String, String, String, i64)> = query(
             "SELECT package, kind, value, author, created FROM grants \
              WHERE $1 IS NULL OR package = $1 ORDER BY package, kind, value",
         )
         .bind(package)
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("list grants", error))?;
         let grant = |(package, kind, value, by, created): (String, String, _, _, _)| {
@@ -160,8 +158,8 @@ impl State {
         now: Time,
     ) -> Result<(), StateError> {
         let failed = |error| self.failed("note an attempt", error);
-        let mut connection = self.connection().await;
-        sqlx::query(
+        let mut connection = self.connection().await?;
+        query(
             "INSERT INTO blocked (package, kind, value, count, last_seen) VALUES ($1, $2, $3, 1, $4) \
              ON CONFLICT (package, kind, value) DO UPDATE \
              SET count = blocked.count + 1, last_seen = excluded.last_seen",
@@ -170,17 +168,17 @@ impl State {
         .bind(kind.name())
         .bind(&value[..value.floor_char_boundary(MAX_VALUE)])
         .bind(now.unix_millis())
-        .execute(&mut *connection)
+        .execute(&mut connection)
         .await
         .map_err(failed)?;
-        sqlx::query(
-            "DELETE FROM blocked WHERE package = $1 AND (kind, value) IN \
+        query(
+            "DELETE FROM blocked WHERE package = $1 AND (kind, value) NOT IN \
              (SELECT kind, value FROM blocked WHERE package = $1 \
-             ORDER BY last_seen DESC, count DESC, kind, value LIMIT -1 OFFSET $2)",
+             ORDER BY last_seen DESC, count DESC, kind, value LIMIT $2)",
         )
         .bind(package)
         .bind(MAX_BLOCKED)
-        .execute(&mut *connection)
+        .execute(&mut connection)
         .await
         .map(drop)
         .map_err(failed)
@@ -188,12 +186,12 @@ impl State {
 
     /// What a package reached for in vain, the last attempt first.
     pub async fn blocked(&self, package: &str) -> Result<Vec<Attempt>, StateError> {
-        let rows: Vec<(String, String, i64, i64)> = sqlx::query_as(
+        let rows: Vec<(String, String, i64, i64)> = query(
             "SELECT kind, value, count, last_seen FROM blocked WHERE package = $1 \
              ORDER BY last_seen DESC, kind, value",
         )
         .bind(package)
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("list attempts", error))?;
         let attempt = |(kind, value, count, last_seen): (String, _, _, _)| {
@@ -210,9 +208,9 @@ impl State {
 
     /// Forgets what a package reached for.
     pub async fn forget_blocked(&self, package: &str) -> Result<(), StateError> {
-        let gone = sqlx::query("DELETE FROM blocked WHERE package = $1")
+        let gone = query("DELETE FROM blocked WHERE package = $1")
             .bind(package)
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await;
         gone.map(drop).map_err(|error| self.failed("forget attempts", error))
     }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::query::query;
 use super::{State, StateError, decay, read};
 use crate::Time;
 
@@ -40,23 +41,23 @@ impl State {
         now: Time,
     ) -> Result<BTreeMap<String, Past>, StateError> {
         let failed = |error| self.failed("read how implementations fared", error);
-        let mut connection = self.connection().await;
-        let totals: Vec<(String, f64, f64, f64)> = sqlx::query_as(
+        let mut connection = self.connection().await?;
+        let totals: Vec<(String, f64, f64, f64)> = query(
             "SELECT implementation, sum(weight), sum(weight_well), sum(weight_micros) FROM totals \
              WHERE package = $1 AND version = $2 GROUP BY implementation",
         )
         .bind(package)
         .bind(version)
-        .fetch_all(&mut *connection)
+        .fetch_all(&mut connection)
         .await
         .map_err(failed)?;
-        let broken: Vec<(String, i64, bool, String, i64)> = sqlx::query_as(
+        let broken: Vec<(String, i64, bool, String, i64)> = query(
             "SELECT implementation, times, is_sure, why, at FROM broken \
              WHERE package = $1 AND version = $2",
         )
         .bind(package)
         .bind(version)
-        .fetch_all(&mut *connection)
+        .fetch_all(&mut connection)
         .await
         .map_err(failed)?;
         let one = decay::weight(now);
@@ -85,9 +86,10 @@ impl State {
         (why, is_sure): (&str, bool),
         at: Time,
     ) -> Result<(), StateError> {
-        let noted = sqlx::query(
+        let noted = query(
             "INSERT INTO broken VALUES ($1, $2, $3, 1, $4, $5, $6) \
-             ON CONFLICT DO UPDATE SET times = times + 1, is_sure = excluded.is_sure, \
+             ON CONFLICT (package, version, implementation) DO UPDATE \
+             SET times = broken.times + 1, is_sure = excluded.is_sure, \
              why = excluded.why, at = excluded.at",
         );
         noted
@@ -97,7 +99,7 @@ impl State {
             .bind(is_sure)
             .bind(why)
             .bind(at.unix_millis())
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await
             .map_err(|error| self.failed("note a broken implementation", error))
             .map(drop)
@@ -108,15 +110,13 @@ impl State {
         &self,
         (package, version, implementation): (&str, &str, &str),
     ) -> Result<(), StateError> {
-        sqlx::query(
-            "DELETE FROM broken WHERE package = $1 AND version = $2 AND implementation = $3",
-        )
-        .bind(package)
-        .bind(version)
-        .bind(implementation)
-        .execute(&mut *self.connection().await)
-        .await
-        .map_err(|error| self.failed("note a whole implementation", error))
-        .map(drop)
+        query("DELETE FROM broken WHERE package = $1 AND version = $2 AND implementation = $3")
+            .bind(package)
+            .bind(version)
+            .bind(implementation)
+            .execute(&mut self.connection().await?)
+            .await
+            .map_err(|error| self.failed("note a whole implementation", error))
+            .map(drop)
     }
 }

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use super::latency::{BUCKETS, Histogram};
+use super::query::query;
 use super::recent::{self, Ran};
 use super::{State, StateError, decay, read};
 use crate::Time;
@@ -142,22 +143,22 @@ impl State {
         type Total = (String, String, String, String, i64, i64, i64, i64, i64, String);
         type Sum = (String, String, String, String, String, i64, i64);
         let failed = |error| self.failed("read metrics", error);
-        let mut connection = self.connection().await;
-        let totals: Vec<Total> = sqlx::query_as(
+        let mut connection = self.connection().await?;
+        let totals: Vec<Total> = query(
             "SELECT package, version, action, implementation, calls, failed, micros, first_used, \
              last_used, recent FROM totals WHERE $1 IS NULL OR package = $1",
         )
         .bind(package)
-        .fetch_all(&mut *connection)
+        .fetch_all(&mut connection)
         .await
         .map_err(failed)?;
-        let sums: Vec<Sum> = sqlx::query_as(
-            "SELECT package, version, action, implementation, failure, bucket, sum(count) \
+        let sums: Vec<Sum> = query(
+            "SELECT package, version, action, implementation, failure, bucket, CAST(sum(count) AS BIGINT) \
              FROM spans WHERE $1 IS NULL OR package = $1 \
              GROUP BY package, version, action, implementation, failure, bucket",
         )
         .bind(package)
-        .fetch_all(&mut *connection)
+        .fetch_all(&mut connection)
         .await
         .map_err(failed)?;
         let mut all = BTreeMap::new();
@@ -198,14 +199,14 @@ impl State {
         package: &str,
         version: Option<&str>,
     ) -> Result<Vec<Span>, StateError> {
-        let rows: Vec<(i64, i64, String, i64, i64)> = sqlx::query_as(
-            "SELECT begins, lasts, failure, bucket, sum(count) FROM spans \
+        let rows: Vec<(i64, i64, String, i64, i64)> = query(
+            "SELECT begins, lasts, failure, bucket, CAST(sum(count) AS BIGINT) FROM spans \
              WHERE package = $1 AND ($2 IS NULL OR version = $2) \
              GROUP BY begins, lasts, failure, bucket ORDER BY begins, lasts",
         )
         .bind(package)
         .bind(version)
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("read metrics", error))?;
         let mut spans: Vec<Span> = Vec::new();
@@ -230,11 +231,11 @@ impl State {
     /// How every version stands that was ever called.
     pub async fn standings(&self, now: Time) -> Result<Vec<Standing>, StateError> {
         type Row = (String, String, i64, f64, f64, f64, i64);
-        // Of many packages, to take each row by itself would take longer than to read it, and so would adding them up there.
+        // Of many packages, adding them up there would take longer, too.
         let mut rows: Vec<Row> = self
             .in_one(
-                "SELECT json_group_array(json_array(package, version, calls, weight, weight_well, \
-                 weight_micros, last_used)) FROM totals",
+                "package, version, calls, weight, weight_well, weight_micros, last_used",
+                "FROM totals WHERE $1 IS NULL OR package = $1",
                 None,
                 "read metrics",
             )

@@ -1,8 +1,8 @@
 //! The database of a home: what was decided, and what was counted.
 //!
-//! A [`State`] is one open `state.db`. Several processes may have it open at once; whatever is given
-//! out once (an approval, the last call of a budget) is given out once among all of them.
-//! What a function has returned from outlives the end of any process.
+//! A [`State`] is one open `state.db`, or a database of `PostgreSQL` that replicas share; both are asked in the same
+//! words. Several processes may have it open at once; whatever is given out once (an approval, the last call of a
+//! budget) is given out once among all of them. What a function has returned from outlives the end of any process.
 //!
 //! A database that a newer Haft wrote, that is damaged, or that is somebody else's is refused and
 //! left as it is.
@@ -10,7 +10,9 @@
 //! | module | what it is |
 //! |---|---|
 //! | `error` | why the database refuses |
-//! | `schema` | the tables, version by version |
+//! | `query` | questions in the same words, whichever database it is |
+//! | `database` | where a shared database is, and the connections to it |
+//! | `schema`, `schema_shared` | the tables, version by version: of a file, and of a shared database |
 //! | [`latency`], `decay`, [`recent`] | latencies in buckets; how much a call of long ago still counts; the last calls one by one |
 //! | [`metrics`], [`counting`] | how often, how fast, how well; calls counted, many at once |
 //! | [`flows`] | what went into calls and came out of them, as digests |
@@ -22,10 +24,12 @@
 //! | [`grants`] | what the owner allowed, and what was reached for in vain |
 //! | [`budgets`] | calls and cents of a day; calls of a minute |
 //! | [`pins`] | what was seen first and must not change unnoticed |
+//! | [`shared`] | what replicas share beyond that: the key of their seals, and the lines of their logs |
 
 pub mod approvals;
 pub mod budgets;
 pub mod counting;
+mod database;
 mod decay;
 mod error;
 pub mod flows;
@@ -37,23 +41,32 @@ pub mod metrics;
 pub mod names;
 mod packages;
 pub mod pins;
+mod query;
 pub mod recent;
 pub mod regressions;
 pub mod rules;
 mod schema;
+mod schema_shared;
+pub mod shared;
 pub mod tested;
 pub mod wishes;
 
+use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
-use sqlx::{ConnectOptions, Connection, SqliteConnection};
-use tokio::sync::{Mutex, MutexGuard};
+use sqlx::{AssertSqlSafe, ConnectOptions, Connection as _, SqliteConnection};
+use tokio::sync::Mutex;
 
+pub use database::{AddressError, Database};
 pub use error::{StateError, StateErrorKind};
+
+use database::Pool;
+use machine::Said;
+use query::{Connection, Row, query};
 
 /// How long a process waits for the others.
 const PATIENCE: Duration = Duration::from_secs(10);
@@ -61,12 +74,25 @@ const PATIENCE: Duration = Duration::from_secs(10);
 /// The bytes of a journal that takes longer to read than a call should.
 const LONG_JOURNAL: u64 = 256 << 10;
 
-/// The open database of a home.
+/// The open database of a home, or of several.
 #[derive(Debug)]
 pub struct State {
-    path: PathBuf,
-    connection: Mutex<SqliteConnection>,
+    /// The file, or where a shared database is.
+    place: String,
+    engine: Engine,
 }
+
+/// Which database it is.
+#[derive(Debug)]
+enum Engine {
+    /// A file of `SQLite`.
+    File(PathBuf, Mutex<SqliteConnection>),
+    /// `PostgreSQL`, and what programs of this machine said.
+    Shared(Box<Pool>, Heard),
+}
+
+/// What programs of this machine said, by what they were asked.
+type Heard = std::sync::Mutex<HashMap<String, Said>>;
 
 /// What the files of a database look like: their sizes, and when they were changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,7 +110,28 @@ impl State {
             let emptied = sqlx::raw_sql("PRAGMA wal_checkpoint(PASSIVE)").execute(&mut connection);
             let _ = emptied.await;
         }
-        Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
+        Ok(Self::file(path, connection))
+    }
+
+    /// Opens a database that replicas share; its tables are made when there are none.
+    pub async fn join(database: &Database) -> Result<Self, StateError> {
+        let pool = Pool::connect(database).await?;
+        let mut connection = Connection::Postgres(pool.take().await?);
+        schema_shared::bring_up(&mut connection, database.place()).await?;
+        Ok(Self {
+            place: database.place().to_owned(),
+            engine: Engine::Shared(Box::new(pool), Heard::default()),
+        })
+    }
+
+    fn file(path: &Path, connection: SqliteConnection) -> Self {
+        let place = path.display().to_string();
+        Self { place, engine: Engine::File(path.to_owned(), Mutex::new(connection)) }
+    }
+
+    /// Whether others share it, who may have changed something a moment ago.
+    pub fn is_shared(&self) -> bool {
+        matches!(self.engine, Engine::Shared(..))
     }
 
     /// Opens a database to look at it: nothing is made, and it need not be one that can be written. Where there is
@@ -103,7 +150,7 @@ impl State {
         } else {
             connect(path, options().in_memory(true)).await?
         };
-        Ok(Self { path: path.to_owned(), connection: Mutex::new(connection) })
+        Ok(Self::file(path, connection))
     }
 
     /// Copies a database, with what is in its journal, and changes neither; where there is none, the copy is a new one.
@@ -136,24 +183,31 @@ impl State {
         }
     }
 
-    /// All rows of a query that makes one JSON text of them.
-    async fn in_one<T: DeserializeOwned>(
+    /// Some columns of many rows, of one package or of all. From a file they come as one JSON text: to take each row by
+    /// itself would take longer than to read it.
+    async fn in_one<T: DeserializeOwned + Row>(
         &self,
-        query: &'static str,
+        columns: &'static str,
+        rest: &'static str,
         package: Option<&str>,
         doing: &'static str,
     ) -> Result<Vec<T>, StateError> {
-        let text: String = sqlx::query_scalar(query)
-            .bind(package)
-            .fetch_one(&mut *self.connection().await)
-            .await
-            .map_err(|error| self.failed(doing, error))?;
-        serde_json::from_str(&text)
-            .map_err(|error| self.failed(doing, sqlx::Error::Decode(Box::new(error))))
+        let failed = |error| self.failed(doing, error);
+        let mut connection = self.connection().await?;
+        let rows = format!("SELECT {columns} {rest}");
+        if self.is_shared() {
+            let rows = query(AssertSqlSafe(rows)).bind(package).fetch_all(&mut connection);
+            return rows.await.map_err(failed);
+        }
+        let text = format!("SELECT json_group_array(json_array({columns})) FROM ({rows})");
+        let text = query(AssertSqlSafe(text)).bind(package).fetch_one(&mut connection).await;
+        let (text,): (String,) = text.map_err(failed)?;
+        serde_json::from_str(&text).map_err(|error| failed(sqlx::Error::Decode(Box::new(error))))
     }
 
     /// What the files of the database look like now. While that stays the same, nobody has changed anything.
-    /// `None` where the last change is so fresh that another could look the same.
+    /// `None` where the last change is so fresh that another could look the same, and where others share it: then only
+    /// the database itself knows.
     pub fn mark(&self) -> Option<Mark> {
         /// Longer than the clock by which files are stamped stands still.
         const FRESH: Duration = Duration::from_millis(50);
@@ -162,37 +216,54 @@ impl State {
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
             Err(_) => None,
         };
-        let mark = Mark([look(&self.path)?, look(&journal(&self.path))?]);
+        let Engine::File(path, _) = &self.engine else { return None };
+        let mark = Mark([look(path)?, look(&journal(path))?]);
         let is_settled =
             |(_, changed): &(u64, SystemTime)| changed.elapsed().is_ok_and(|since| since > FRESH);
         mark.0.iter().flatten().all(is_settled).then_some(mark)
     }
 
-    /// Looks at every page; what is damaged is an error. It takes as long as reading the file.
+    /// Looks at every page of a file; what is damaged is an error. It takes as long as reading the file. A server does
+    /// that for itself, and is only asked whether it is there.
     pub async fn check(&self) -> Result<(), StateError> {
-        let mut connection = self.connection().await;
-        let said: Result<String, _> =
-            sqlx::query_scalar("PRAGMA integrity_check(1)").fetch_one(&mut *connection).await;
-        match said.map_err(|error| self.failed("check", error))?.as_str() {
+        let mut connection = self.connection().await?;
+        let failed = |error| self.failed("check", error);
+        let Engine::File(path, _) = &self.engine else {
+            return query("SELECT 1").execute(&mut connection).await.map(drop).map_err(failed);
+        };
+        let said = query("PRAGMA integrity_check(1)").fetch_one(&mut connection).await;
+        let (said,): (String,) = said.map_err(failed)?;
+        match said.as_str() {
             "ok" => Ok(()),
-            said => Err(StateError::Corrupt { path: self.path.clone(), said: said.to_owned() }),
+            _ => Err(StateError::Corrupt { path: path.clone(), said }),
         }
     }
 
     /// Closes the database and tidies its journal. Without it nothing is lost.
     pub async fn close(self) -> Result<(), StateError> {
-        let Self { path, connection } = self;
-        let closed = connection.into_inner().close().await;
-        closed.map_err(|error| StateError::query(&path, "close", error))
+        let Self { place, engine } = self;
+        match engine {
+            Engine::File(_, connection) => {
+                let closed = connection.into_inner().close().await;
+                closed.map_err(|error| StateError::query(&place, "close", error))
+            }
+            Engine::Shared(pool, _) => {
+                pool.close().await;
+                Ok(())
+            }
+        }
     }
 
-    async fn connection(&self) -> MutexGuard<'_, SqliteConnection> {
-        self.connection.lock().await
+    async fn connection(&self) -> Result<Connection<'_>, StateError> {
+        Ok(match &self.engine {
+            Engine::File(_, connection) => Connection::Sqlite(connection.lock().await),
+            Engine::Shared(pool, _) => Connection::Postgres(pool.take().await?),
+        })
     }
 
     /// What to say when something did not work.
     fn failed(&self, doing: &'static str, error: sqlx::Error) -> StateError {
-        StateError::query(&self.path, doing, error)
+        StateError::query(&self.place, doing, error)
     }
 }
 
@@ -214,14 +285,16 @@ async fn connect(
     options: SqliteConnectOptions,
 ) -> Result<SqliteConnection, StateError> {
     let opened = options.connect().await;
-    let mut connection = opened.map_err(|error| StateError::opening(path, error))?;
-    schema::bring_up(&mut connection, path).await?;
+    let place = path.display().to_string();
+    let mut connection = opened.map_err(|error| StateError::opening(&place, error))?;
+    schema::bring_up(&mut connection, &place).await?;
     Ok(connection)
 }
 
 /// What to say of a file that the system does not open.
-fn unopened(path: &Path) -> impl FnOnce(std::io::Error) -> StateError {
-    move |source| StateError::Open { path: path.to_owned(), source: source.into() }
+fn unopened(path: &Path) -> impl FnOnce(std::io::Error) -> StateError + use<> {
+    let place = path.display().to_string();
+    move |source| StateError::Open { place, source: source.into() }
 }
 
 /// Where the journal of a database is.
@@ -230,9 +303,6 @@ fn journal(path: &Path) -> PathBuf {
     name.push("-wal");
     name.into()
 }
-
-/// Begins what must be all or nothing; it waits for the other writers at once, not half-way.
-const ALONE: &str = "BEGIN IMMEDIATE";
 
 /// Numbers are stored with a sign.
 fn stored(number: u64) -> i64 {

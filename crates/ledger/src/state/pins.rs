@@ -3,6 +3,7 @@
 //! A pin is text that a caller can compare. Secrets have no place here: of a token its scopes
 //! and its end are kept, the token itself is in the vault.
 
+use super::query::query;
 use super::{State, StateError};
 use crate::Time;
 
@@ -42,7 +43,7 @@ impl State {
         value: &str,
         now: Time,
     ) -> Result<(), StateError> {
-        let done = sqlx::query(
+        let done = query(
             "INSERT INTO pins (kind, subject, value, pinned) VALUES ($1, $2, $3, $4) \
              ON CONFLICT (kind, subject) DO UPDATE \
              SET value = excluded.value, pinned = excluded.pinned",
@@ -51,7 +52,7 @@ impl State {
         .bind(subject)
         .bind(value)
         .bind(now.unix_millis())
-        .execute(&mut *self.connection().await)
+        .execute(&mut self.connection().await?)
         .await;
         done.map(drop).map_err(|error| self.failed("pin", error))
     }
@@ -59,10 +60,10 @@ impl State {
     /// What is pinned.
     pub async fn pinned(&self, kind: PinKind, subject: &str) -> Result<Option<Pin>, StateError> {
         let row: Option<(String, i64)> =
-            sqlx::query_as("SELECT value, pinned FROM pins WHERE kind = $1 AND subject = $2")
+            query("SELECT value, pinned FROM pins WHERE kind = $1 AND subject = $2")
                 .bind(kind.name())
                 .bind(subject)
-                .fetch_optional(&mut *self.connection().await)
+                .fetch_optional(&mut self.connection().await?)
                 .await
                 .map_err(|error| self.failed("look at a pin", error))?;
         let pin = |(value, pinned)| Pin { value, pinned: Time::from_unix_millis(pinned) };
@@ -71,11 +72,11 @@ impl State {
 
     /// Forgets a pin; whether there was one.
     pub async fn unpin(&self, kind: PinKind, subject: &str) -> Result<bool, StateError> {
-        let gone = sqlx::query("DELETE FROM pins WHERE kind = $1 AND subject = $2")
+        let gone = query("DELETE FROM pins WHERE kind = $1 AND subject = $2")
             .bind(kind.name())
             .bind(subject)
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await;
-        Ok(gone.map_err(|error| self.failed("unpin", error))?.rows_affected() == 1)
+        Ok(gone.map_err(|error| self.failed("unpin", error))? == 1)
     }
 }

@@ -1,9 +1,8 @@
 //! What was found to be worse than before.
 
-use sqlx::Connection;
-
 use super::metrics::Series;
-use super::{ALONE, State, StateError, read, stored};
+use super::query::{Turn, query};
+use super::{State, StateError, read, stored};
 use crate::Time;
 
 /// How many are kept of each package.
@@ -59,13 +58,13 @@ impl State {
     /// Notes that something got worse, unless that is known and not over; whether it is news. Its number is given here.
     pub async fn note_regression(&self, found: &Regression) -> Result<bool, StateError> {
         let failed = |error| self.failed("note a regression", error);
-        let mut connection = self.connection().await;
-        let mut alone = connection.begin_with(ALONE).await.map_err(failed)?;
+        let mut connection = self.connection().await?;
+        let mut alone = connection.alone(Turn::Regressions).await.map_err(failed)?;
         let Series { package, version, action, implementation } = &found.series;
-        let noted = sqlx::query(
+        let noted = query(
             "INSERT INTO regressions (package, version, action, implementation, what, against, calls, \
              before, after, chance, seen, written) \
-             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, 0 WHERE NOT EXISTS \
+             SELECT $1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12 WHERE NOT EXISTS \
              (SELECT 1 FROM regressions WHERE package = $1 AND version = $2 AND action = $3 \
              AND implementation = $4 AND what = $5 AND over IS NULL)",
         )
@@ -80,16 +79,17 @@ impl State {
         .bind(found.after)
         .bind(found.chance)
         .bind(found.seen.unix_millis())
-        .execute(&mut *alone)
+        .bind(false)
+        .execute(&mut alone)
         .await
         .map_err(failed)?;
-        let is_news = noted.rows_affected() > 0;
+        let is_news = noted > 0;
         if is_news {
-            let forgotten = sqlx::query(
+            let forgotten = query(
                 "DELETE FROM regressions WHERE package = $1 AND id NOT IN \
                  (SELECT id FROM regressions WHERE package = $1 ORDER BY id DESC LIMIT $2)",
             );
-            forgotten.bind(package).bind(KEPT).execute(&mut *alone).await.map_err(failed)?;
+            forgotten.bind(package).bind(KEPT).execute(&mut alone).await.map_err(failed)?;
         }
         alone.commit().await.map_err(failed)?;
         Ok(is_news)
@@ -113,13 +113,13 @@ impl State {
             Option<i64>,
             bool,
         );
-        let rows: Vec<Row> = sqlx::query_as(
+        let rows: Vec<Row> = query(
             "SELECT id, package, version, action, implementation, what, against, calls, before, \
              after, chance, seen, over, written FROM regressions \
              WHERE $1 IS NULL OR package = $1 ORDER BY id DESC",
         )
         .bind(package)
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("read regressions", error))?;
         let mut all = Vec::new();
@@ -145,9 +145,10 @@ impl State {
 
     /// Notes that one is in the log.
     pub async fn note_written(&self, id: i64) -> Result<(), StateError> {
-        sqlx::query("UPDATE regressions SET written = 1 WHERE id = $1")
+        query("UPDATE regressions SET written = $2 WHERE id = $1")
             .bind(id)
-            .execute(&mut *self.connection().await)
+            .bind(true)
+            .execute(&mut self.connection().await?)
             .await
             .map_err(|error| self.failed("note a regression", error))
             .map(drop)
@@ -155,10 +156,10 @@ impl State {
 
     /// Notes that one is over.
     pub async fn end_regression(&self, id: i64, now: Time) -> Result<(), StateError> {
-        sqlx::query("UPDATE regressions SET over = $2 WHERE id = $1 AND over IS NULL")
+        query("UPDATE regressions SET over = $2 WHERE id = $1 AND over IS NULL")
             .bind(id)
             .bind(now.unix_millis())
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await
             .map_err(|error| self.failed("end a regression", error))
             .map(drop)

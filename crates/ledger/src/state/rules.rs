@@ -2,6 +2,7 @@
 //!
 //! What an action or a pattern of arguments means is for the caller to say; here they are text.
 
+use super::query::{Turn, query};
 use super::{State, StateError};
 use crate::Time;
 
@@ -56,9 +57,10 @@ impl State {
             Lasts::First(surface) => ("first", surface.as_str()),
         };
         let failed = |error| self.failed("remember an approval", error);
-        let mut connection = self.connection().await;
-        // One statement, so that two who say the same at once make one rule.
-        let new: Option<i64> = sqlx::query_scalar(
+        let mut connection = self.connection().await?;
+        // Two who say the same at once make one rule.
+        let mut alone = connection.alone(Turn::Rules).await.map_err(failed)?;
+        let new: Option<(i64,)> = query(
             "INSERT INTO rules (package, action, arguments, lasts, session, author, created) \
              SELECT $1, $2, $3, $4, $5, $6, $7 WHERE $4 = 'once' OR NOT EXISTS (SELECT 1 FROM rules \
              WHERE package = $1 AND action = $2 AND arguments = $3 AND lasts = $4 AND session = $5) \
@@ -71,13 +73,14 @@ impl State {
         .bind(session)
         .bind(&rule.by)
         .bind(now.unix_millis())
-        .fetch_optional(&mut *connection)
+        .fetch_optional(&mut alone)
         .await
         .map_err(failed)?;
-        if let Some(id) = new {
+        if let Some((id,)) = new {
+            alone.commit().await.map_err(failed)?;
             return Ok(id);
         }
-        sqlx::query_scalar(
+        let (id,) = query(
             "SELECT min(id) FROM rules WHERE package = $1 AND action = $2 AND arguments = $3 \
              AND lasts = $4 AND session = $5",
         )
@@ -86,20 +89,21 @@ impl State {
         .bind(&rule.arguments)
         .bind(lasts)
         .bind(session)
-        .fetch_one(&mut *connection)
+        .fetch_one(&mut alone)
         .await
-        .map_err(failed)
+        .map_err(failed)?;
+        Ok(id)
     }
 
     /// What is remembered, of one package or of all.
     pub async fn remembered(&self, package: Option<&str>) -> Result<Vec<Remembered>, StateError> {
         type Row = (i64, String, String, String, String, String, String, i64);
-        let rows: Vec<Row> = sqlx::query_as(
+        let rows: Vec<Row> = query(
             "SELECT id, package, action, arguments, lasts, session, author, created FROM rules \
              WHERE $1 IS NULL OR package = $1 ORDER BY id",
         )
         .bind(package)
-        .fetch_all(&mut *self.connection().await)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("list approvals", error))?;
         let rule = |(id, package, action, arguments, lasts, session, by, created): Row| {
@@ -119,19 +123,19 @@ impl State {
     /// Forgets an approval; whether it was there. Of all processes that use up an approval
     /// for one call this way, one is told that it was.
     pub async fn forget_rule(&self, id: i64) -> Result<bool, StateError> {
-        let gone = sqlx::query("DELETE FROM rules WHERE id = $1")
+        let gone = query("DELETE FROM rules WHERE id = $1")
             .bind(id)
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await;
         let gone = gone.map_err(|error| self.failed("forget an approval", error))?;
-        Ok(gone.rows_affected() == 1)
+        Ok(gone == 1)
     }
 
     /// Forgets what was said for a session.
     pub async fn end_session(&self, session: &str) -> Result<(), StateError> {
-        let gone = sqlx::query("DELETE FROM rules WHERE lasts = 'session' AND session = $1")
+        let gone = query("DELETE FROM rules WHERE lasts = 'session' AND session = $1")
             .bind(session)
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await;
         gone.map(drop).map_err(|error| self.failed("end a session", error))
     }

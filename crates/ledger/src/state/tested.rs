@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::query::query;
 use super::{State, StateError, read, stored};
 use crate::Time;
 
@@ -27,10 +28,10 @@ pub struct Tested {
 impl State {
     /// Notes how the tests of a version went; what was noted of it before is forgotten.
     pub async fn note_tests(&self, tested: &Tested) -> Result<(), StateError> {
-        let noted = sqlx::query(
+        let noted = query(
             "INSERT INTO tests (package, version, total, passed, flaky, at, latency) \
              VALUES ($1, $2, $3, $4, $5, $6, $7) \
-             ON CONFLICT DO UPDATE SET total = excluded.total, passed = excluded.passed, \
+             ON CONFLICT (package, version) DO UPDATE SET total = excluded.total, passed = excluded.passed, \
              flaky = excluded.flaky, at = excluded.at, latency = excluded.latency",
         );
         let micros = |time: Duration| i64::try_from(time.as_micros()).unwrap_or(i64::MAX);
@@ -42,7 +43,7 @@ impl State {
             .bind(stored(tested.flaky))
             .bind(tested.at.unix_millis())
             .bind(tested.latency.map(micros))
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await
             .map_err(|error| self.failed("note tests", error))
             .map(drop)
@@ -53,8 +54,8 @@ impl State {
         type Row = (String, String, i64, i64, i64, i64, Option<i64>);
         let rows: Vec<Row> = self
             .in_one(
-                "SELECT json_group_array(json_array(package, version, total, passed, flaky, at, latency)) FROM \
-                 (SELECT * FROM tests WHERE $1 IS NULL OR package = $1 ORDER BY package, version)",
+                "package, version, total, passed, flaky, at, latency",
+                "FROM tests WHERE $1 IS NULL OR package = $1 ORDER BY package, version",
                 package,
                 "read tests",
             )

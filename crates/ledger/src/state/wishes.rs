@@ -1,5 +1,6 @@
 //! Tools that agents would have, and that their owner decides about.
 
+use super::query::query;
 use super::{State, StateError};
 use crate::Time;
 
@@ -23,21 +24,24 @@ impl State {
     /// Notes a wish; the same one again is the same. Of too many the oldest are forgotten.
     pub async fn wish(&self, wish: &Wish) -> Result<(), StateError> {
         let failed = |error| self.failed("note a wish", error);
-        let mut connection = self.connection().await;
-        sqlx::query("INSERT OR REPLACE INTO wishes VALUES ($1, $2, $3, $4)")
-            .bind(&wish.tool)
-            .bind(&wish.why)
-            .bind(&wish.surface)
-            .bind(wish.at.unix_millis())
-            .execute(&mut *connection)
-            .await
-            .map_err(failed)?;
-        sqlx::query(
+        let mut connection = self.connection().await?;
+        query(
+            "INSERT INTO wishes VALUES ($1, $2, $3, $4) ON CONFLICT (tool, why) DO UPDATE \
+             SET surface = excluded.surface, at = excluded.at",
+        )
+        .bind(&wish.tool)
+        .bind(&wish.why)
+        .bind(&wish.surface)
+        .bind(wish.at.unix_millis())
+        .execute(&mut connection)
+        .await
+        .map_err(failed)?;
+        query(
             "DELETE FROM wishes WHERE (tool, why) NOT IN \
              (SELECT tool, why FROM wishes ORDER BY at DESC LIMIT $1)",
         )
         .bind(MOST)
-        .execute(&mut *connection)
+        .execute(&mut connection)
         .await
         .map_err(failed)
         .map(drop)
@@ -46,8 +50,8 @@ impl State {
     /// All wishes, the newest first.
     pub async fn wishes(&self) -> Result<Vec<Wish>, StateError> {
         let rows: Vec<(String, String, String, i64)> =
-            sqlx::query_as("SELECT tool, why, surface, at FROM wishes ORDER BY at DESC, tool, why")
-                .fetch_all(&mut *self.connection().await)
+            query("SELECT tool, why, surface, at FROM wishes ORDER BY at DESC, tool, why")
+                .fetch_all(&mut self.connection().await?)
                 .await
                 .map_err(|error| self.failed("read wishes", error))?;
         let wish =
@@ -57,11 +61,10 @@ impl State {
 
     /// Forgets the wishes for a tool, or all of them; how many there were.
     pub async fn forget_wishes(&self, tool: Option<&str>) -> Result<u64, StateError> {
-        sqlx::query("DELETE FROM wishes WHERE $1 IS NULL OR tool = $1")
+        query("DELETE FROM wishes WHERE $1 IS NULL OR tool = $1")
             .bind(tool)
-            .execute(&mut *self.connection().await)
+            .execute(&mut self.connection().await?)
             .await
-            .map(|done| done.rows_affected())
             .map_err(|error| self.failed("forget wishes", error))
     }
 }

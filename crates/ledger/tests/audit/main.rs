@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test may panic")]
 
 mod by_hand;
+mod copying;
 mod home;
 mod processes;
 mod promises;

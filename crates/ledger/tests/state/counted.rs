@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use ledger::Time;
 use ledger::state::counting::Counted;
 use ledger::state::flows::{Flow, KEPT};
 use ledger::state::latency::BUCKETS;
@@ -9,18 +10,12 @@ use ledger::state::metrics::{HALF_LIFE, Series};
 use ledger::state::recent::Ran;
 use ledger::state::regressions::{Regression, What};
 use ledger::state::tested::Tested;
-use ledger::{State, Time};
 use serde_json::json;
 
 use crate::file::{BEFORE_5, raw};
-use crate::{Home, at, block_on, called};
+use crate::{Home, at, block_on, called, with};
 
 const HOUR: Duration = Duration::from_hours(1);
-
-fn with(test: impl AsyncFnOnce(&State)) {
-    let home = Home::new();
-    block_on(async { test(&home.open().await).await });
-}
 
 fn millis(millis: u64) -> Duration {
     Duration::from_millis(millis)

@@ -2,21 +2,16 @@
 
 use std::time::Duration;
 
-use ledger::State;
 use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
 use ledger::state::budgets::{Budget, Paced, Rate, Reserved, Scope, Spent};
 use ledger::state::grants::{Grant, GrantKind};
 use ledger::state::machine::Said;
+use ledger::state::names::Named;
 use ledger::state::pins::PinKind;
 use ledger::state::rules::{Lasts, Rule};
+use ledger::state::wishes::Wish;
 
-use crate::{Home, at, block_on, called};
-
-/// Runs a test on a fresh store.
-fn with(test: impl AsyncFnOnce(&State)) {
-    let home = Home::new();
-    block_on(async { test(&home.open().await).await });
-}
+use crate::{at, called, with};
 
 fn asked() -> Asked {
     Asked {
@@ -330,5 +325,59 @@ fn what_a_program_said_is_kept_and_the_oldest_of_too_much_is_forgotten() {
         assert_eq!(state.said("program 1").await.unwrap(), Some(said(1)));
         state.note_said("program 1", &said(7)).await.unwrap();
         assert_eq!(state.said("program 1").await.unwrap(), Some(said(7)));
+    });
+}
+
+#[test]
+fn a_name_that_was_given_is_given_to_no_other() {
+    with(async |state| {
+        let named = |exposed: &str, package: &str| Named {
+            exposed: exposed.into(),
+            package: package.into(),
+            action: "a".into(),
+        };
+        let [first, taken, renamed] = [named("x", "p"), named("x", "q"), named("y", "p")];
+        assert!(state.keep_names(std::slice::from_ref(&first), at(0)).await.unwrap());
+        for other in [taken, renamed] {
+            assert!(!state.keep_names(&[other], at(1)).await.unwrap());
+        }
+        assert_eq!(state.names().await.unwrap(), [first]);
+    });
+}
+
+#[test]
+fn the_last_wishes_are_kept_and_the_same_one_once() {
+    with(async |state| {
+        let wish = |tool: &str, millis| Wish {
+            tool: tool.into(),
+            why: "w".into(),
+            surface: "mcp".into(),
+            at: at(millis),
+        };
+        for number in 0..105 {
+            state.wish(&wish(&format!("tool-{number}"), number)).await.unwrap();
+        }
+        state.wish(&wish("tool-50", 500)).await.unwrap();
+        let all = state.wishes().await.unwrap();
+        assert_eq!((all.len(), &all[0]), (100, &wish("tool-50", 500)));
+        assert!(!all.iter().any(|one| one.tool == "tool-4"));
+        assert_eq!(state.forget_wishes(Some("tool-50")).await.unwrap(), 1);
+        assert_eq!(state.forget_wishes(None).await.unwrap(), 99);
+    });
+}
+
+#[test]
+fn any_text_can_be_kept_and_is_in_the_order_of_its_bytes() {
+    with(async |state| {
+        for package in ["b", "B", "a", "é", "A'; DROP TABLE grants; --"] {
+            state
+                .note_blocked(package, GrantKind::Read, "/with\0zero \u{1f600}", at(0))
+                .await
+                .unwrap();
+        }
+        let seen = state.packages().await.unwrap();
+        assert_eq!(seen, ["A'; DROP TABLE grants; --", "B", "a", "b", "é"]);
+        let value = &state.blocked("a").await.unwrap()[0].value;
+        assert!(value.starts_with("/with") && value.ends_with(" \u{1f600}"), "{value:?}");
     });
 }

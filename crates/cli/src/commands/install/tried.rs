@@ -77,7 +77,13 @@ impl Trying<'_> {
         let copy = tempfile::tempdir().map_err(|error| {
             Failure::new(Exit::Unavailable, "failed to make a temporary folder").cause(error)
         })?;
-        let records = runtime.block_on(Records::for_trial(self.home.path(), copy.path()));
+        let records = runtime.block_on(async {
+            let home = self.home.path();
+            match self.home.database() {
+                Some(database) => Records::for_shared_trial(home, database, copy.path()).await,
+                None => Records::for_trial(home, copy.path()).await,
+            }
+        });
         let records = Arc::new(records.map_err(|error| owner::of_state(&error))?);
         let vault = owner::vault(self.home, self.ask)?;
         let settings = call::settings(self.home)?;

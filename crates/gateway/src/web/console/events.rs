@@ -21,6 +21,9 @@ use crate::mark::Marks;
 /// How often it is looked whether something is new.
 const LOOK_AGAIN: Duration = Duration::from_millis(400);
 
+/// How often a state that replicas share is looked at.
+const LOOK_AT_SHARED: Duration = Duration::from_secs(1);
+
 /// How often a stream says that it is still there.
 const STILL_THERE: Duration = Duration::from_secs(15);
 
@@ -28,10 +31,16 @@ const STILL_THERE: Duration = Duration::from_secs(15);
 struct Listening {
     console: Arc<Console>,
     session: Session,
-    seen: Option<(u64, Marks)>,
+    seen: Option<Moment>,
     said: Instant,
+    /// What the state that replicas share was like when it was last looked at, and when that was.
+    shared: Option<(Instant, String)>,
     _place: OwnedSemaphorePermit,
 }
+
+/// What tells one moment from another: what is installed, the files that everything is written into, and what others
+/// have written who share the state.
+type Moment = (u64, Marks, Option<String>);
 
 /// A stream that says so whenever something is new.
 pub(super) async fn listen(State(console): State<Arc<Console>>, visit: Visit) -> Response {
@@ -43,6 +52,7 @@ pub(super) async fn listen(State(console): State<Arc<Console>>, visit: Visit) ->
         session: visit.session,
         seen: None,
         said: Instant::now(),
+        shared: None,
         _place: place,
     };
     let events = stream::unfold(listening, |mut listening| async {
@@ -81,11 +91,20 @@ impl Listening {
         }
     }
 
-    /// What tells one moment from another: what is installed, and the files that everything is written into.
-    async fn state(&self) -> (u64, Marks) {
+    async fn state(&mut self) -> Moment {
         let stock = self.console.gateway.stock().await;
         let names = ["audit/head", "state.db", "state.db-wal"];
         let files: Vec<PathBuf> = names.iter().map(|name| stock.home.join(name)).collect();
-        (stock.number, Marks::of(&files))
+        let is_old = self.shared.as_ref().is_none_or(|(at, _)| at.elapsed() >= LOOK_AT_SHARED);
+        if let Some(shared) = stock.host.records().state.shared()
+            && is_old
+        {
+            // While it cannot be read, nothing new can be shown of it.
+            let before = self.shared.take().map(|(_, moment)| moment).unwrap_or_default();
+            let moment = shared.moment().await.unwrap_or(before);
+            self.shared = Some((Instant::now(), moment));
+        }
+        let shared = self.shared.as_ref().map(|(_, moment)| moment.clone());
+        (stock.number, Marks::of(&files), shared)
     }
 }
