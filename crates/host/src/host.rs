@@ -23,7 +23,7 @@ use std::time::{Duration, Instant};
 
 use ledger::audit;
 use manifest::dialect::Dialect;
-use manifest::model::{Action, Implementation};
+use manifest::model::{Action, Implementation, SignIn};
 use policy::{Answer, Decision, Denial, Grants, Memory, Policy, SetBy, Verdict, decide};
 use sandbox::Launcher;
 use vault::FileVault;
@@ -413,7 +413,8 @@ impl Host {
         known.grants = known.grants.iter().chain(given).cloned().collect();
         check_unmoved(&known.grants)?;
         let package = tool.package.canonical_id();
-        known.is_signed_in = self.logins().is_signed_in(&package);
+        let can_sign_in = tool.package.sign_in() != SignIn::Impossible;
+        known.is_signed_in = can_sign_in && self.logins().is_signed_in(&package);
         if known.is_signed_in {
             known.missing_scopes = self.missing_scopes(tool, call);
         }

@@ -74,10 +74,8 @@ impl State {
         for (package, place) in places {
             note_place(&mut alone, package, place).await.map_err(failed)?;
         }
-        for flow in &kept {
-            flows::put(&mut alone, flow).await.map_err(failed)?;
-        }
         if !kept.is_empty() {
+            flows::put(&mut alone, &kept).await.map_err(failed)?;
             flows::forget_old(&mut alone).await.map_err(failed)?;
         }
         fold(&mut alone, last).await.map_err(failed)?;

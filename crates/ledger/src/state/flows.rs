@@ -12,9 +12,13 @@ use super::{State, StateError};
 use crate::Time;
 use serde_json::Value;
 use sha2::{Digest as _, Sha256};
+use sqlx::AssertSqlSafe;
 
 /// How many calls are kept.
 pub const KEPT: i64 = 5_000;
+/// How many are kept by one question, and how many values each has.
+const AT_ONCE: usize = 32;
+const COLUMNS: usize = 7;
 /// How many places of one value are.
 const MOST_PLACES: usize = 48;
 /// How deep below a result they are looked for.
@@ -227,23 +231,35 @@ impl State {
     }
 }
 
-/// Keeps what went into a call and came out of it.
-pub(super) async fn put(alone: &mut Alone<'_>, flow: &Flow) -> Result<(), sqlx::Error> {
+/// Keeps what went into calls and came out of them. Each question to the database wakes a thread, so it is asked for many at once.
+pub(super) async fn put(alone: &mut Alone<'_>, flows: &[&Flow]) -> Result<(), sqlx::Error> {
     let text = |places: &[Place]| serde_json::to_string(places).unwrap_or_default();
-    query(
-        "INSERT INTO flows (package, version, action, began, ended, inputs, outputs) \
-         VALUES ($1, $2, $3, $4, $5, $6, $7)",
-    )
-    .bind(&flow.package)
-    .bind(&flow.version)
-    .bind(&flow.action)
-    .bind(flow.began.unix_millis())
-    .bind(flow.ended.unix_millis())
-    .bind(text(&flow.inputs))
-    .bind(text(&flow.outputs))
-    .execute(alone)
-    .await
-    .map(drop)
+    let kept = usize::try_from(KEPT).unwrap_or(usize::MAX);
+    let last = &flows[flows.len().saturating_sub(kept)..];
+    for some in last.chunks(AT_ONCE) {
+        let row = |number: usize| {
+            let columns: Vec<_> =
+                (1..=COLUMNS).map(|at| format!("${}", number * COLUMNS + at)).collect();
+            format!("({})", columns.join(", "))
+        };
+        let rows: Vec<_> = (0..some.len()).map(row).collect();
+        let mut asked = query(AssertSqlSafe(format!(
+            "INSERT INTO flows (package, version, action, began, ended, inputs, outputs) VALUES {}",
+            rows.join(", ")
+        )));
+        for flow in some {
+            asked = asked
+                .bind(&flow.package)
+                .bind(&flow.version)
+                .bind(&flow.action)
+                .bind(flow.began.unix_millis())
+                .bind(flow.ended.unix_millis())
+                .bind(text(&flow.inputs))
+                .bind(text(&flow.outputs));
+        }
+        asked.execute(&mut *alone).await?;
+    }
+    Ok(())
 }
 
 /// Forgets all but the last.
