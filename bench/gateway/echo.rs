@@ -1,5 +1,6 @@
 //! An MCP server on standard input and output with one tool that says what it was told. It does as little as can be done, so
-//! that what is measured is what stands before it.
+//! that what is measured is what stands before it. With the word `hang` it never answers a call, and with `flood` it answers with
+//! noise that does not end: neighbours that nobody wants.
 
 use std::io::{BufRead, Write};
 
@@ -22,8 +23,9 @@ fn tool(number: usize) -> Value {
 }
 
 fn main() {
-    // How many tools it says that it has.
-    let tools = std::env::args().nth(1).and_then(|text| text.parse().ok()).unwrap_or(1);
+    // How many tools it says that it has, or what is wrong with it.
+    let word = std::env::args().nth(1).unwrap_or_default();
+    let tools = word.parse().unwrap_or(1);
     let (input, mut output) = (std::io::stdin().lock(), std::io::stdout().lock());
     for line in input.lines() {
         let Ok(line) = line else { return };
@@ -37,6 +39,12 @@ fn main() {
                 "serverInfo": { "name": "echo", "version": "1" },
             })),
             "tools/list" => Ok(json!({ "tools": (0..tools).map(tool).collect::<Vec<_>>() })),
+            "tools/call" if word == "hang" => continue,
+            "tools/call" if word == "flood" => {
+                let noise = "noise ".repeat(1000);
+                while writeln!(output, "{noise}").is_ok() {}
+                return;
+            }
             "tools/call" => {
                 Ok(json!({ "content": [{ "type": "text", "text": params["arguments"]["text"] }] }))
             }

@@ -1,8 +1,8 @@
 //! Measures the gateway against the least that stands between HTTP and a server, and against what others put there: the same
 //! echo server behind each, the same calls, one run.
 //!
-//! `measure-gateway HAFT ECHO HOME MANY FOLDED [NAME=KIND=URL=PIDS…]`: homes with one tool, with a thousand that are all listed, and with
-//! five hundred that are not; `bench/gateway/measure` makes them, and starts and names the others.
+//! `measure-gateway HAFT ECHO HOME MANY FOLDED STREET [NAME=KIND=URL=PIDS…]`: homes with one tool, with a thousand that are all listed, with
+//! five hundred that are not, and with neighbours that mean no good; `bench/gateway/measure` makes them, and starts and names the others.
 #![expect(
     clippy::print_stdout,
     clippy::unwrap_used,
@@ -16,6 +16,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -59,8 +60,8 @@ fn main() {
     if arguments.first().is_some_and(|first| first == "floor") {
         return floor::main(&arguments[1]);
     }
-    let [haft, echo, home, many, folded, others @ ..] = &arguments[..] else {
-        panic!("measure-gateway HAFT ECHO HOME MANY FOLDED [NAME=KIND=URL=PIDS…]")
+    let [haft, echo, home, many, folded, street, others @ ..] = &arguments[..] else {
+        panic!("measure-gateway HAFT ECHO HOME MANY FOLDED STREET [NAME=KIND=URL=PIDS…]")
     };
     let (floor_process, floor) = start_floor(echo);
     let floor = measure(&floor);
@@ -82,6 +83,14 @@ fn main() {
     let (before, after) = (whole as f64 / 2.0 / 3.5, kept as f64 / 3.5);
     println!(
         "five hundred tools       about {before:.0} tokens as they are, {after:.0} kept out of sight"
+    );
+    let [quiet, beside] = neighbours(haft, street);
+    println!(
+        "beside bad neighbours    p50 {:?} ({:.2}x)  p99 {:?} ({:.2}x)",
+        beside.0,
+        ratio(beside.0, quiet.0),
+        beside.1,
+        ratio(beside.1, quiet.1)
     );
     let mut best: Option<Measured> = None;
     for other in others {
@@ -112,6 +121,8 @@ fn main() {
         );
         goal("cpu of ours, times five, by the best other", 5.0 * ratio(ours.cpu, best.cpu), 1.0);
     }
+    goal("p50 beside bad neighbours, times alone", ratio(beside.0, quiet.0), 2.0);
+    goal("p99 beside bad neighbours, times alone", ratio(beside.1, quiet.1), 5.0);
     goal("cold start to the first list, ms", cold.as_secs_f64() * 1000.0, 50.0);
     goal("resident, MB", ours.resident as f64 / 1e6, 30.0);
     goal("list of a thousand tools, ms", listed.as_secs_f64() * 1000.0, 5.0);
@@ -278,6 +289,44 @@ fn measure(subject: &Subject) -> Measured {
     }
 }
 
+/// The p50 and the p99 of a tool alone, and while others call servers that hang and flood.
+fn neighbours(haft: &str, street: &str) -> [(Duration, Duration); 2] {
+    let (_gate, subject) = start_gateway(haft, street);
+    let mut caller = Caller::new(&subject);
+    let mut measured = || {
+        let mut all: Vec<_> = (0..ALONE)
+            .map(|_| {
+                let began = Instant::now();
+                caller.call();
+                began.elapsed()
+            })
+            .collect();
+        all.sort();
+        (all[all.len() / 2], all[all.len() * 99 / 100])
+    };
+    measured();
+    let quiet = measured();
+    let is_over = AtomicBool::new(false);
+    let beside = std::thread::scope(|scope| {
+        for tool in ["hang_echo", "hang_echo", "flood_echo", "flood_echo"] {
+            let (subject, is_over) = (&subject, &is_over);
+            scope.spawn(move || {
+                let mut caller = Caller::new(subject);
+                caller.is_refused = true;
+                caller.body = caller.body.replace("echo_echo", tool);
+                while !is_over.load(Ordering::Relaxed) {
+                    caller.call();
+                }
+            });
+        }
+        std::thread::sleep(Duration::from_millis(500));
+        let beside = measured();
+        is_over.store(true, Ordering::Relaxed);
+        beside
+    });
+    [quiet, beside]
+}
+
 /// How long the list of tools takes, how long it is, and how much memory it takes to have them.
 fn list(haft: &str, home: &str) -> (Duration, usize, u64) {
     let (gate, subject) = start_gateway(haft, home);
@@ -325,6 +374,8 @@ struct Caller {
     body: String,
     /// How long the last answer was.
     length: usize,
+    /// Whether what it asks fails.
+    is_refused: bool,
 }
 
 impl Caller {
@@ -336,7 +387,7 @@ impl Caller {
             "POST {} HTTP/1.1\r\nhost: {}\r\ncontent-type: application/json\r\naccept: application/json, text/event-stream\r\n{}",
             subject.path, subject.address, subject.headers
         );
-        let mut caller = Self { to, from, head, body: String::new(), length: 0 };
+        let mut caller = Self { to, from, head, body: String::new(), length: 0, is_refused: false };
         if subject.is_plain {
             caller.body = json!({ "text": "hello" }).to_string();
             return caller;
@@ -397,7 +448,8 @@ impl Caller {
         }
         self.length = body.len();
         let text = String::from_utf8_lossy(&body);
-        assert!(!text.contains("\"isError\":true") && !text.contains("\"error\":"), "{text}");
+        let is_well = !text.contains("\"isError\":true") && !text.contains("\"error\":");
+        assert!(is_well != self.is_refused || session.is_some(), "{text}");
         session
     }
 }
