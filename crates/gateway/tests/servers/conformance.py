@@ -573,8 +573,10 @@ def answer_late(call):
 
 
 def change_tools(call):
+    # A server whose tools are not those that were approved is not called any more, so they are others for a moment.
     call.server.toggle("tools", CHANGING_TOOL)
-    return content(text("The tools are others now."))
+    call.server.toggle("tools", CHANGING_TOOL)
+    return content(text("The tools were others for a moment."))
 
 
 def change_prompts(call):
@@ -822,7 +824,7 @@ TOOLS = [
     tool("test_elicitation_sep1330_enums", "Has the user choose, in all five ways.", ask_to_choose),
     tool("test_missing_capability", "Wants a client with a model.", need_model),
     tool("test_streaming_elicitation", "Asks the user after some progress.", ask_on_the_way),
-    tool("test_trigger_tool_change", "Adds a tool, or takes it away again.", change_tools),
+    tool("test_trigger_tool_change", "Adds a tool, and takes it away again.", change_tools),
     tool("test_trigger_prompt_change", "Adds a prompt, or takes it away again.", change_prompts),
     tool("test_trigger_resource_update", "Changes the watched resource.", update_resource),
     tool("test_input_required_result_elicitation", "Asks the user's name.", greet_user),
