@@ -32,6 +32,8 @@ struct Known {
     initialized: Option<String>,
     /// What was asked and not answered.
     open: HashSet<Id>,
+    /// What of that was asked in a batch. One that is refused is answered without an id, for all of it.
+    batched: HashSet<Id>,
     /// How often a host was greeted for the client, and whose answer is not for it.
     greeted: u64,
     swallow: Option<Id>,
@@ -106,9 +108,13 @@ impl Host {
 impl Known {
     /// Notes what the client says.
     fn ask(&mut self, line: &[u8]) {
+        let is_batch = line.trim_ascii_start().starts_with(b"[");
         for text in parts(line) {
             match message::parse(text) {
                 Ok(Message::Request(request)) => {
+                    if is_batch {
+                        self.batched.insert(request.id.clone());
+                    }
                     if request.method == "initialize" {
                         self.greeting = request.params().ok();
                     }
@@ -130,11 +136,20 @@ impl Known {
     /// Notes what the host says; whether it is for the client.
     fn answer(&mut self, line: &[u8]) -> bool {
         for text in parts(line) {
-            if let Ok(Message::Answer { id, .. }) = message::parse(text) {
-                if self.swallow.take_if(|ours| *ours == id).is_some() {
-                    return false;
+            match message::parse(text) {
+                Ok(Message::Answer { id, .. }) => {
+                    if self.swallow.take_if(|ours| *ours == id).is_some() {
+                        return false;
+                    }
+                    self.open.remove(&id);
+                    self.batched.remove(&id);
                 }
-                self.open.remove(&id);
+                Err(_) if is_refusal(text) => {
+                    for id in self.batched.drain() {
+                        self.open.remove(&id);
+                    }
+                }
+                _ => {}
             }
         }
         true
@@ -166,6 +181,12 @@ impl Known {
         }
         Ok(())
     }
+}
+
+/// Whether a host refuses what has no id.
+fn is_refusal(text: &str) -> bool {
+    let said: Value = serde_json::from_str(text).unwrap_or_default();
+    said["id"].is_null() && said["error"].is_object()
 }
 
 /// The messages of a line: one, or those of a batch.

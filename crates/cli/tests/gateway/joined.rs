@@ -2,7 +2,7 @@
 
 use std::process::Command;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::common::Desk;
 use crate::gate::{Gate, Joined, OPEN, home, server, until, words};
@@ -165,5 +165,20 @@ fn one_revision_lets_several_messages_be_one() {
     let mut other = Joined::new(&desk, &[]);
     other.ask("initialize", &greeting("2025-06-18"));
     other.send(&batch);
-    assert_eq!(other.next()["error"]["code"], -32600);
+    let refused = other.next();
+    assert_eq!(refused["error"]["code"], -32600);
+    assert!(refused["error"]["message"].to_string().contains("2025-03-26"), "{refused}");
+    // Nobody waits for the answers to what was refused.
+    assert_eq!(other.end(), [] as [Value; 0]);
+}
+
+#[test]
+fn a_gateway_makes_no_room_for_another() {
+    let desk = counting();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let words_of_it = format!("serves this home already at http://{}", gate.address);
+    desk.refused(&["serve", "--listen", "127.0.0.1:0"], 5, &words_of_it);
+    // Neither for one that could not serve.
+    desk.refused(&["serve", "--listen", &gate.address], 6, "failed to listen");
+    assert_eq!(words(&gate.call("/mcp", "counter_count", json!({}))).rsplit(' ').next(), Some("1"));
 }

@@ -113,6 +113,10 @@ fn said<'m, D: Deserializer<'m>>(from: D) -> Result<Option<&'m RawValue>, D::Err
 pub(crate) fn parse(text: &str) -> Result<Message<'_>, (Option<Id>, Error)> {
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
+        Err(error) if error.is_data() && text.trim_start().starts_with('[') => {
+            let words = "several messages in one are spoken in revision 2025-03-26 alone";
+            return Err((None, Error::new(Code::BadRequest, words)));
+        }
         Err(error) if error.is_data() => {
             return Err((None, Error::new(Code::BadRequest, "this is no message of JSON-RPC")));
         }
