@@ -209,7 +209,7 @@ pub async fn serve(
                 let (gateway, stop) = (Arc::clone(&gateway), stop.clone());
                 tokio::spawn(async move {
                     let _here = here;
-                    let _ = welcome(&gateway, stream, &stop).await;
+                    let _ = welcome(&gateway, stream, stay, &stop).await;
                 });
             }
             () = tokio::time::sleep(LOOK_AGAIN) => {
@@ -247,6 +247,7 @@ impl Drop for Here {
 async fn welcome(
     gateway: &Arc<Gateway>,
     mut stream: UnixStream,
+    stay: Stay,
     stop: &CancellationToken,
 ) -> io::Result<()> {
     check_owner(&stream)?;
@@ -255,6 +256,13 @@ async fn welcome(
     let wish: Wish = serde_json::from_slice(&line)?;
     let is_same = wish.version == env!("CARGO_PKG_VERSION");
     let caller = match wish.want {
+        // Whoever started it where it can be seen ends it there.
+        Want::Retire if matches!(stay, Stay::Always) => {
+            let place = gateway.console.as_deref().map(|url| format!(" at {url}"));
+            let words =
+                format!("`haft serve` serves this home already{}", place.unwrap_or_default());
+            return tell(&mut stream, &Told::Refused(words)).await;
+        }
         Want::Retire => {
             tell(&mut stream, &Told::Welcome).await?;
             stop.cancel();
@@ -262,7 +270,7 @@ async fn welcome(
         }
         Want::SignIn => {
             let told = gateway.sign_in_link().map_or_else(
-                || Told::Refused("the host of this home has no console".to_owned()),
+                || Told::Refused("the host of this home has no console, which `haft serve` has where it listens on this machine alone".to_owned()),
                 Told::Address,
             );
             return tell(&mut stream, &told).await;

@@ -92,7 +92,7 @@ struct ServeArgs {
     #[command(flatten)]
     stores: StoreArgs,
     /// Where to answer /metrics, /healthz and /readyz without a token; then /metrics is nowhere else
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = socket)]
     metrics_listen: Option<SocketAddr>,
     /// How to write on stderr what became of each request
     #[arg(long, value_name = "FORM", default_value = "off")]
@@ -107,9 +107,11 @@ struct ServeArgs {
     access: AccessArgs,
 }
 
-fn socket(text: &str) -> Result<SocketAddr, String> {
+/// A place to listen at.
+pub(crate) fn socket(text: &str) -> Result<SocketAddr, String> {
     let message = "write a numeric address and a port, for example 127.0.0.1:7070 or 0.0.0.0:7070";
-    text.parse().map_err(|_| message.to_owned())
+    let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
+    local.as_deref().unwrap_or(text).parse().map_err(|_| message.to_owned())
 }
 
 /// An address that others know the registry by. It is read here, for what is wrong with it may hold a password.

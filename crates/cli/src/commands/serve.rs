@@ -45,6 +45,7 @@ pub(crate) struct ServeArgs {
         long,
         value_name = "ADDR:PORT",
         default_value = "127.0.0.1:7171",
+        value_parser = super::registry::socket,
         conflicts_with = "background"
     )]
     listen: SocketAddr,
@@ -87,18 +88,20 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     let runtime = runtime.map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
     })?;
+    // Nobody makes room for somebody who could not serve.
+    let (settings, launcher) = (owner::settings(home)?, walls::launcher()?);
+    let listener = if args.background { None } else { Some(runtime.block_on(listen(args))?) };
     let Some(seat) = runtime.block_on(seat(args, home))? else { return Ok(Exit::Done) };
     let seat = Arc::new(seat);
     let records = owner::records(home, &runtime)?;
     let vault = owner::vault_of_service(home)?;
-    let host = Host::new(owner::settings(home)?, walls::launcher()?, vault, Arc::clone(&records));
+    let host = Host::new(settings, launcher, vault, Arc::clone(&records));
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     interrupt::end_first_within(PATIENCE, move || stopped.cancel());
     runtime.block_on(async {
         let traces = super::registry::traces("haft-gateway", printer)?;
         let steward = Arc::new(Owner { home: home.clone(), printer });
-        let listener = if args.background { None } else { Some(listen(args).await?) };
         let console = listener.as_ref().and_then(console);
         let key = match records.state.shared() {
             Some(shared) => shared.seal_key().await.map_err(|error| owner::of_state(&error))?,
@@ -193,6 +196,9 @@ async fn seat(args: &ServeArgs, home: &Home) -> Result<Option<Seat>, Failure> {
     }
     let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::Retire };
     let told = connect(home.path(), &wish).await;
+    if let Ok((_, Told::Refused(words))) = &told {
+        return Err(Failure::new(Exit::Conflict, line(words)).hint("end that one first"));
+    }
     let until = tokio::time::Instant::now() + HANDOVER;
     while matches!(told, Ok((_, Told::Welcome))) && tokio::time::Instant::now() < until {
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -229,6 +235,15 @@ fn tell(
         return printer.json(&json!({ "mcp": url, "console": sign_in }));
     }
     printer.note(&format!("Serving the tools of this home at {url}"));
+    if !address.ip().is_loopback() {
+        let names = if args.host.is_empty() {
+            String::new()
+        } else {
+            format!(", as {}", args.host.join(", "))
+        };
+        printer.note(&format!("Others reach it by its address{names}; --host NAME adds a name"));
+        printer.note("There is no console: it is for this machine alone");
+    }
     if let Some(sign_in) = sign_in {
         printer.note(&format!("Your console, for the next ten minutes and once: {sign_in}"));
         printer.note("`haft console` prints another such address");

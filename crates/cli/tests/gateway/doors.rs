@@ -97,6 +97,8 @@ fn a_session_is_its_own_and_ends() {
     assert_eq!(ask(&other, &session), 404);
     assert_eq!(ask(&one, "nothing"), 404);
     let own = [("authorization", &*one), ("mcp-session-id", &*session)];
+    let unknown = [&own[..], &[("mcp-protocol-version", "2099-01-01")]].concat();
+    assert_eq!(gate.post("/mcp", &unknown, &list).status, 400);
     assert_eq!(gate.send("DELETE", "/mcp", &own, "").status, 204);
     assert_eq!(ask(&one, &session), 404);
     assert_eq!(gate.send("GET", "/mcp", &[("authorization", &one)], "").status, 405);

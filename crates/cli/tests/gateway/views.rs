@@ -158,6 +158,11 @@ fn while_the_policy_cannot_be_read_nothing_is_called() {
         "{words}"
     );
     assert_eq!(gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"], json!([]));
+    for (method, path) in [("GET", "/v1/tools.json"), ("POST", "/v1/tools/one_say/call")] {
+        let closed = gate.send(method, path, &[], "");
+        assert_eq!(closed.status, 503, "{closed:?}");
+        assert!(closed.body.contains("until its owner mends this"), "{closed:?}");
+    }
     std::fs::write(&path, good.replace("undeclared", "# mended\nundeclared")).unwrap();
     assert_eq!(call()["result"]["content"][0]["text"], "one");
 }

@@ -105,6 +105,12 @@ fn question(making: &Making<'_>, error: &CallError) -> Value {
         offer.package.id,
         quoted.unwrap_or_default(),
     );
+    let lasts = match &error.kind {
+        Kind::NeedsApproval(question) if question.is_first => {
+            "It counts for this action from now on, whatever the arguments: you are asked the first time it is called from here."
+        }
+        _ => "It counts for this one call with these very arguments.",
+    };
     json!({
         "mode": "form",
         "message": message,
@@ -114,7 +120,7 @@ fn question(making: &Making<'_>, error: &CallError) -> Value {
                 "decision": {
                     "type": "string",
                     "title": "Allow this call?",
-                    "description": "It counts for this one call with these very arguments.",
+                    "description": lasts,
                     "enum": ["allow", "deny"],
                 },
             },

@@ -150,6 +150,11 @@ pub(crate) async fn post(
             _ => Arc::new(Client::new(shown.caller(shown.name.clone(), view))),
         },
     };
+    let said = head.get(REVISION).map(|value| value.to_str().unwrap_or_default());
+    if in_session.is_some() && said.is_some_and(|name| Revision::named(name).is_none()) {
+        let words = "the header `mcp-protocol-version` names a revision that is not spoken here";
+        return plain(StatusCode::BAD_REQUEST, words);
+    }
     match asked {
         Ok(request) => {
             if in_session.is_none()

@@ -106,8 +106,9 @@ impl Meta {
     /// Refuses a request that does not stand for itself.
     pub(crate) fn check(&self) -> Result<(Revision, &Map<String, Value>), Error> {
         let missing = |name: &str| {
-            let words =
-                format!("`params._meta[\"{name}\"]` is missing, or is not what it should be");
+            let words = format!(
+                "`params._meta[\"{name}\"]` is missing, or is not what it should be; a client of an older revision sends `initialize` first"
+            );
             Error::new(Code::BadParameters, words).malformed()
         };
         let asked = self.revision.as_deref().ok_or_else(|| missing(key::REVISION))?;

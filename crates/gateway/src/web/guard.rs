@@ -12,6 +12,9 @@ pub(crate) struct Guard {
     hosts: Vec<String>,
     /// Further origins that are let in, as browsers write them.
     origins: Vec<String>,
+    /// Whether it listens at every address of the machine: whoever names an address means it. No page can be led astray by an
+    /// address, as it can by a name.
+    has_every_address: bool,
 }
 
 impl Guard {
@@ -36,7 +39,11 @@ impl Guard {
                 if address.is_ipv6() { format!("[{address}]") } else { address.to_string() };
             hosts.push(written);
         }
-        Self { hosts, origins }
+        let has_every_address = address.is_unspecified();
+        if has_every_address {
+            hosts.push("localhost".to_owned());
+        }
+        Self { hosts, origins, has_every_address }
     }
 
     /// Refuses what is meant for somebody else, or comes from a page of another origin.
@@ -45,7 +52,7 @@ impl Guard {
         let host = named.next().and_then(|host| host.to_str().ok());
         let is_alone = named.next().is_none();
         if !is_alone || !host.is_some_and(|host| self.is_ours(host)) {
-            return Err("this is no name of this gateway");
+            return Err("this is no name of this gateway; `haft serve --host NAME` adds one");
         }
         for origin in headers.get_all(ORIGIN) {
             let text = origin.to_str().unwrap_or_default().to_ascii_lowercase();
@@ -66,7 +73,12 @@ impl Guard {
             Some((before, port)) if port.bytes().all(|b| b.is_ascii_digit()) => before,
             _ => &host,
         };
+        let is_address = || {
+            let bare = without_port.trim_start_matches('[').trim_end_matches(']');
+            bare.parse::<std::net::IpAddr>().is_ok()
+        };
         self.hosts.iter().any(|known| known == without_port)
+            || (self.has_every_address && is_address())
     }
 }
 
@@ -112,5 +124,19 @@ mod tests {
             assert!(!checked(host, origin), "{host} {origin:?}");
         }
         assert!(guard.check(&HeaderMap::new()).is_err());
+        let everywhere = Guard::new("0.0.0.0:7171".parse().unwrap(), &["tools.example".to_owned()]);
+        let named = |host: &str| {
+            let mut headers = HeaderMap::new();
+            headers.insert(HOST, HeaderValue::from_str(host).unwrap());
+            everywhere.check(&headers).is_ok()
+        };
+        for host in
+            ["192.0.2.7:7171", "10.1.2.3", "[2001:db8::1]:7171", "localhost:7171", "tools.example"]
+        {
+            assert!(named(host), "{host}");
+        }
+        for host in ["evil.example", "192.0.2.7.evil.example:7171", ""] {
+            assert!(!named(host), "{host}");
+        }
     }
 }

@@ -136,32 +136,42 @@ fn router(web: Arc<Web>) -> Router {
         .route("/capability/oauth/complete", post(oauth::complete))
         .route("/capability/factory_reset", post(resolver::reset))
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
-    let open = Router::new()
-        .route("/openapi.json", get(openapi::document))
+    // Whoever looks whether it lives knows an address, and is told nothing.
+    let probes = Router::new()
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(|| async { "ok\n" }))
         .route("/version", get(|| async { concat!(env!("CARGO_PKG_VERSION"), "\n") }));
-    let mut all = agents.merge(open);
+    let mut all = agents.merge(Router::new().route("/openapi.json", get(openapi::document)));
     if let Some(console) = &web.console {
         all = all.merge(console::routes(console));
     }
     let guarded = all.layer(from_fn_with_state(Arc::clone(&web), only_ours));
-    guarded.with_state(web)
+    guarded.merge(probes).with_state(web)
 }
 
 /// Refuses what is meant for somebody else, before anything of it is read.
 async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) -> Response {
     match web.guard.check(request.headers()) {
         Ok(()) => next.run(request).await,
-        Err(words) => plain(StatusCode::FORBIDDEN, words),
+        Err(words) => refused(request.uri().path(), StatusCode::FORBIDDEN, "forbidden", words),
+    }
+}
+
+/// A refusal as whoever asks there reads it: MCP has errors of its own.
+fn refused(path: &str, status: StatusCode, code: &str, words: &str) -> Response {
+    if path == "/mcp" || path.starts_with("/mcp/") {
+        plain(status, words)
+    } else {
+        plain::wrong(status, code, words)
     }
 }
 
 /// Refuses whoever shows no token.
 async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -> Response {
     let Some(shown) = web.shown(request.headers()) else {
-        let mut response =
-            plain(StatusCode::UNAUTHORIZED, "show a token that counts: `Authorization: Bearer …`");
+        let words = "show a token that counts: `Authorization: Bearer …`";
+        let status = StatusCode::UNAUTHORIZED;
+        let mut response = refused(request.uri().path(), status, "unauthorized", words);
         response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
         return response;
     };

@@ -36,6 +36,9 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
         }
     }
     let stock = web.gateway.stock().await;
+    if let Some(response) = closed(&stock) {
+        return response;
+    }
     let view = view(&shown);
     json_of(StatusCode::OK, &definitions(&stock, &view, format))
 }
@@ -81,6 +84,9 @@ pub(super) async fn call(
     };
     let view = view(&shown);
     let stock = web.gateway.stock().await;
+    if let Some(response) = closed(&stock) {
+        return response;
+    }
     let Some(found) = stock.list(&view).offer(&name).cloned() else {
         return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
     };
@@ -151,6 +157,13 @@ pub(super) fn json_of(status: StatusCode, document: &Value) -> Response {
 }
 
 /// A request that cannot be answered.
+/// What is told while nothing can be called.
+fn closed(stock: &Stock) -> Option<Response> {
+    let (_, words) = stock.trouble.as_ref()?;
+    let words = format!("no tool can be called until its owner mends this: {words}");
+    Some(wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &words))
+}
+
 pub(super) fn wrong(status: StatusCode, code: &str, message: &str) -> Response {
     json_of(status, &json!({ "error": { "code": code, "message": message } }))
 }

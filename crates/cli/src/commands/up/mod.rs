@@ -33,7 +33,7 @@ const NAME: &str = "demo";
 )]
 pub(crate) struct UpArgs {
     /// Where the gateway and the console listen [default: 127.0.0.1:7171, or any port that is free]
-    #[arg(long, value_name = "ADDR:PORT")]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = super::registry::socket)]
     listen: Option<SocketAddr>,
 }
 
