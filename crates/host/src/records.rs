@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
+use ledger::state::approvals::{Answer, TicketId};
 use ledger::state::counting::Counted;
 use ledger::state::flows::{Flow, Key};
 use ledger::state::grants::GrantKind;
@@ -49,6 +50,19 @@ struct Counts {
     due: BTreeSet<String>,
     /// Whether somebody will count them.
     is_awaited: bool,
+}
+
+/// What an answer is about, and where it was given.
+#[derive(Clone, Copy, Debug)]
+pub struct About<'a> {
+    /// The package, as the owner knows it.
+    pub package: &'a str,
+    /// The action.
+    pub action: &'a str,
+    /// Whose call waits.
+    pub session: &'a str,
+    /// Where the owner was asked.
+    pub surface: &'a str,
 }
 
 /// As what something is counted that was run.
@@ -188,6 +202,33 @@ impl Records {
         }
         let last_place = self.state.last_place(id).await.map_err(|error| broken(&error))?;
         Ok(Known { grants, places, last_place, memory, ..Known::default() })
+    }
+
+    /// Takes what the owner said to a call that waits, and writes it into the log: whether that was the answer.
+    pub async fn answer(
+        &self,
+        id: &TicketId,
+        answer: Answer,
+        about: About<'_>,
+    ) -> Result<bool, StateError> {
+        let is_first = self.state.answer(id, answer, now()).await?;
+        if is_first {
+            let change = match answer {
+                Answer::Approved => "approve",
+                Answer::Refused => "refuse",
+            };
+            let told = audit::Call {
+                package: about.package.to_owned(),
+                action: about.action.to_owned(),
+                surface: about.surface.to_owned(),
+                session: about.session.to_owned(),
+                change: change.to_owned(),
+                ..audit::Call::default()
+            };
+            // Where it cannot be written, the call that it is for is not made.
+            let _ = self.audit.record(&told, &Ending::default(), now());
+        }
+        Ok(is_first)
     }
 
     /// Remembers where a package is called from.

@@ -29,6 +29,14 @@ impl Surface {
             Self::Test => "test",
         }
     }
+
+    /// The conversation that it is, where there is one.
+    pub fn session(&self) -> &str {
+        match self {
+            Self::Agent { session, .. } => session,
+            Self::Terminal | Self::Test => "",
+        }
+    }
 }
 
 /// What the owner has to say yes to.

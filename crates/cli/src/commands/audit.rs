@@ -270,8 +270,10 @@ pub(super) fn said(record: &Record) -> String {
     match record.kind {
         Kind::Call | Kind::Begin | Kind::End if record.is_change() => {
             let Record { change, version, .. } = record;
-            let about: Vec<_> =
-                [package.as_str(), version].into_iter().filter(|part| !part.is_empty()).collect();
+            let about: Vec<_> = [package.as_str(), version, action]
+                .into_iter()
+                .filter(|part| !part.is_empty())
+                .collect();
             let note = record.note.iter().map(|note| format!(", {note}")).collect::<String>();
             format!("{seq} {ts} {surface} {} {change} {}{note}", about.join(" "), came(record))
         }

@@ -41,6 +41,13 @@ fn the_terminal_answers_and_the_same_call_goes_through_once() {
     assert_eq!(call()["structuredContent"]["error"]["code"], "needs_approval");
     assert_eq!(waiting(&desk).len(), 1);
     desk.done(&["approve", "allow", ticket]);
+    let log = desk.done(&["audit"]).stdout;
+    let said =
+        log.lines().find(|line| line.contains(" approve ")).unwrap_or_else(|| panic!("{log}"));
+    assert!(said.contains(" terminal mcpb:wipe wipe approve ok"), "{said}");
+    // Who called is in the log, too.
+    let log = desk.done(&["audit", "--json"]).stdout;
+    assert!(log.contains("\"surface\":\"mcp\",\"session\":\"anybody\""), "{log}");
     // It is for these arguments alone.
     let other = gate.call("/mcp", "wipe_wipe", json!({ "what": "b" }));
     assert_eq!(other["structuredContent"]["error"]["code"], "needs_approval");

@@ -192,8 +192,9 @@ pub fn parse(line: &[u8]) -> Result<Record, LineError> {
 
 /// Cuts whatever is too long.
 fn bound(record: &mut Record, text: usize, items: usize) {
-    let Record { tool, package, package_digest, action, surface, cwd, sandbox, .. } = record;
-    for part in [tool, package, package_digest, action, surface, cwd, sandbox] {
+    let Record { tool, package, package_digest, action, surface, session, cwd, sandbox, .. } =
+        record;
+    for part in [tool, package, package_digest, action, surface, session, cwd, sandbox] {
         cut(part, text);
     }
     let Record { change, version, card, implementation, trace, step, .. } = record;

@@ -23,6 +23,8 @@ pub struct Call {
     pub implementation: String,
     /// Where the call came from: `terminal`, `mcp`, `http`, …
     pub surface: String,
+    /// Which client that was: the token that it showed, or its conversation.
+    pub session: String,
     /// Whether it may run.
     pub decision: Decision,
     /// The command, redacted.
@@ -160,6 +162,8 @@ pub struct Record {
     pub card: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub surface: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub session: String,
     /// `allowed` or `denied`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decision: Option<String>,
@@ -233,6 +237,7 @@ impl Record {
             version: String::new(),
             card: String::new(),
             surface: String::new(),
+            session: String::new(),
             decision: None,
             reason: None,
             outcome: None,
@@ -267,6 +272,7 @@ impl Record {
         self.version.clone_from(&call.version);
         self.card.clone_from(&call.card);
         self.surface.clone_from(&call.surface);
+        self.session.clone_from(&call.session);
         self.package_digest.clone_from(&call.package_digest);
         self.argv.clone_from(&call.argv);
         self.cwd.clone_from(&call.cwd);

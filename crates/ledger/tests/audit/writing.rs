@@ -19,6 +19,7 @@ fn a_record_says_everything_but_values() {
         package_digest: "sha256:12".into(),
         action: "remove".into(),
         surface: "mcp".into(),
+        session: "agent1".into(),
         decision: Decision::Denied("needs-approval".into()),
         argv: vec!["rm".into(), "[redacted]".into()],
         cwd: "~/project".into(),
@@ -45,7 +46,7 @@ fn a_record_says_everything_but_values() {
         said,
         "{\"seq\":1,\"ts\":\"2025-11-15T12:00:00.007Z\",\"kind\":\"call\",\"tool\":\"demo_remove\",\
          \"package\":\"demo.files\",\"packageDigest\":\"sha256:12\",\"action\":\"remove\",\
-         \"surface\":\"mcp\",\"decision\":\"denied\",\"reason\":\"needs-approval\",\
+         \"surface\":\"mcp\",\"session\":\"agent1\",\"decision\":\"denied\",\"reason\":\"needs-approval\",\
          \"outcome\":\"denied\",\"argv\":[\"rm\",\"[redacted]\"],\"cwd\":\"~/project\",\"exit\":2,\
          \"ms\":12,\"stdoutBytes\":1,\"stderrBytes\":2,\"truncated\":true,\"envKeys\":[\"PATH\"],\
          \"sandbox\":\"L3\",\"attempts\":1,\"arguments\":{\"path\":\"string(17)\"},\

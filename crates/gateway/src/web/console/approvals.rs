@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use host::records::now;
+use host::records::{About, now};
 use ledger::StateError;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
@@ -200,8 +200,12 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
         None => None,
     };
     let answer = if said == Said::Deny { Answer::Refused } else { Answer::Approved };
-    let state = &stock.host.records().state;
-    match state.answer(&ticket.id, answer, now()).await {
+    let records = stock.host.records();
+    let state = &records.state;
+    let (package, surface) = (&*package_of(ticket), "console");
+    let about =
+        About { package, action: &ticket.asked.action, session: &ticket.shown.session, surface };
+    match records.answer(&ticket.id, answer, about).await {
         Ok(true) => {}
         Ok(false) => return late(),
         Err(error) => return unwritten(&error),

@@ -121,7 +121,8 @@ impl Entry {
     pub(super) fn new(record: &Record, now: Time) -> Self {
         let action = match (record.kind, record.is_change(), record.step.as_str()) {
             (Kind::Torn | Kind::Mended, _, _) => "the log itself".to_owned(),
-            (_, true, _) => record.change.clone(),
+            (_, true, _) if record.action.is_empty() => record.change.clone(),
+            (_, true, _) => format!("{} {}", record.change, record.action),
             (_, false, "") => record.action.clone(),
             (_, false, step) => format!("{} (step {step})", record.action),
         };
@@ -210,6 +211,7 @@ fn details(record: &Record) -> Vec<(&'static str, String)> {
     let bytes = record.stdout_bytes.map(|bytes| format!("{bytes} bytes"));
     let all = [
         ("Decision", record.decision.clone()),
+        ("Client", text(&record.session)),
         ("Version", text(&record.version)),
         ("Implementation", text(&record.implementation)),
         ("Shape of its arguments", shape),
