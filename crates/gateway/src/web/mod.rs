@@ -136,17 +136,17 @@ fn router(web: Arc<Web>) -> Router {
         .route("/capability/oauth/complete", post(oauth::complete))
         .route("/capability/factory_reset", post(resolver::reset))
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
-    // Whoever looks whether it lives knows an address, and is told nothing.
-    let probes = Router::new()
+    let open = Router::new()
+        .route("/openapi.json", get(openapi::document))
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(|| async { "ok\n" }))
         .route("/version", get(|| async { concat!(env!("CARGO_PKG_VERSION"), "\n") }));
-    let mut all = agents.merge(Router::new().route("/openapi.json", get(openapi::document)));
+    let mut all = agents.merge(open);
     if let Some(console) = &web.console {
         all = all.merge(console::routes(console));
     }
     let guarded = all.layer(from_fn_with_state(Arc::clone(&web), only_ours));
-    guarded.merge(probes).with_state(web)
+    guarded.with_state(web)
 }
 
 /// Refuses what is meant for somebody else, before anything of it is read.
