@@ -7,12 +7,12 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
-use ledger::state::approvals::{Answer, TicketId};
+use ledger::state::approvals::{Answer, Ticket, TicketId};
 use ledger::state::counting::Counted;
 use ledger::state::flows::{Flow, Key};
 use ledger::state::grants::GrantKind;
 use ledger::state::metrics::{BESIDE, NOT_STARTED, Series};
-use ledger::state::rules::Lasts;
+use ledger::state::rules::{Lasts, Rule};
 use ledger::state::{Database, Mark};
 use ledger::{AuditError, State, StateError, Time};
 use policy::{Grant, Memory, Pattern, Remembered};
@@ -50,19 +50,6 @@ struct Counts {
     due: BTreeSet<String>,
     /// Whether somebody will count them.
     is_awaited: bool,
-}
-
-/// What an answer is about, and where it was given.
-#[derive(Clone, Copy, Debug)]
-pub struct About<'a> {
-    /// The package, as the owner knows it.
-    pub package: &'a str,
-    /// The action.
-    pub action: &'a str,
-    /// Whose call waits.
-    pub session: &'a str,
-    /// Where the owner was asked.
-    pub surface: &'a str,
 }
 
 /// As what something is counted that was run.
@@ -204,31 +191,63 @@ impl Records {
         Ok(Known { grants, places, last_place, memory, ..Known::default() })
     }
 
-    /// Takes what the owner said to a call that waits, and writes it into the log: whether that was the answer.
+    /// Takes what the owner said to a call that waits, and writes it into the log, with where they said it: whether that was
+    /// the answer. A yes to what is asked about the first time only is for whoever calls it from there, so it is remembered at
+    /// once, and all who wait for the same have their answer.
     pub async fn answer(
         &self,
         id: &TicketId,
         answer: Answer,
-        about: About<'_>,
+        surface: &str,
     ) -> Result<bool, StateError> {
-        let is_first = self.state.answer(id, answer, now()).await?;
-        if is_first {
-            let change = match answer {
-                Answer::Approved => "approve",
-                Answer::Refused => "refuse",
-            };
-            let told = audit::Call {
-                package: about.package.to_owned(),
-                action: about.action.to_owned(),
-                surface: about.surface.to_owned(),
-                session: about.session.to_owned(),
-                change: change.to_owned(),
-                ..audit::Call::default()
-            };
-            // Where it cannot be written, the call that it is for is not made.
-            let _ = self.audit.record(&told, &Ending::default(), now());
+        let waiting = self.state.waiting(now()).await?;
+        let Some(ticket) = waiting.iter().find(|one| one.id == *id) else { return Ok(false) };
+        if !self.state.answer(id, answer, now()).await? {
+            return Ok(false);
         }
-        Ok(is_first)
+        let (asked, about) = (&ticket.asked, shown(ticket));
+        let package = about["package"].as_str().unwrap_or_default();
+        let change = match answer {
+            Answer::Approved => "approve",
+            Answer::Refused => "refuse",
+        };
+        let told = audit::Call {
+            package: package.to_owned(),
+            action: asked.action.clone(),
+            surface: surface.to_owned(),
+            session: ticket.shown.session.clone(),
+            change: change.to_owned(),
+            ..audit::Call::default()
+        };
+        // Where it cannot be written, the call that it is for is not made.
+        let _ = self.audit.record(&told, &Ending::default(), now());
+        // What steps of a chain are allowed is remembered where they are known.
+        let is_for_all = answer == Answer::Approved
+            && about["is_first"] == true
+            && about.get("steps").is_none()
+            && !package.is_empty();
+        if is_for_all {
+            let rule = Rule {
+                package: package.to_owned(),
+                action: asked.action.clone(),
+                arguments: Pattern::any().to_string(),
+                lasts: Lasts::First(asked.surface.clone()),
+                by: surface.to_owned(),
+            };
+            self.state.remember(&rule, now()).await?;
+            let is_same = |one: &&Ticket| {
+                let (own, other) = (asked, &one.asked);
+                (&other.package, &other.action, &other.surface)
+                    == (&own.package, &own.action, &own.surface)
+                    && shown(one)["is_first"] == true
+            };
+            for one in waiting.iter().filter(is_same) {
+                // What it allows is allowed by the rule, and should not outlive that.
+                self.state.answer(&one.id, answer, now()).await?;
+                self.state.spend(&one.id, now()).await?;
+            }
+        }
+        Ok(true)
     }
 
     /// Remembers where a package is called from.
@@ -400,7 +419,7 @@ impl Records {
         arguments: &Pattern,
         lasts: Lasts,
     ) -> Result<(), CallError> {
-        let rule = ledger::state::rules::Rule {
+        let rule = Rule {
             package: tool.package.canonical_id(),
             action: action.to_owned(),
             arguments: arguments.to_string(),
@@ -409,6 +428,11 @@ impl Records {
         };
         self.state.remember(&rule, now()).await.map(drop).map_err(|error| broken(&error))
     }
+}
+
+/// What the owner is shown of a question.
+fn shown(ticket: &Ticket) -> Value {
+    serde_json::from_str(&ticket.shown.text).unwrap_or_default()
 }
 
 /// Writes down in a home that a call was refused before there was a host to make it: why, and as what.

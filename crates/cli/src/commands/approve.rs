@@ -2,7 +2,7 @@
 
 use clap::{Args, Subcommand};
 use host::Records;
-use host::records::{About, now};
+use host::records::now;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
 use ledger::state::wishes::Wish;
@@ -468,10 +468,7 @@ async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
 }
 
 async fn answer(records: &Records, ticket: &Ticket, answer: Answer) -> Result<(), Failure> {
-    let (package, surface) = (&*package_of(ticket), "terminal");
-    let (action, session) = (&*ticket.asked.action, &*ticket.shown.session);
-    let about = About { package, action, session, surface };
-    let counted = records.answer(&ticket.id, answer, about).await;
+    let counted = records.answer(&ticket.id, answer, "terminal").await;
     if counted.map_err(|error| owner::of_state(&error))? {
         Ok(())
     } else {

@@ -56,6 +56,28 @@ fn the_terminal_answers_and_the_same_call_goes_through_once() {
 }
 
 #[test]
+fn a_yes_to_the_first_call_is_for_every_client() {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "wipe", "wipe", "return 'wiped'");
+    let desk = home(&[("wipe", &path)], "[agents]\ninstall = \"never\"\n");
+    let code = |told: &Value| told["structuredContent"]["error"]["code"].clone();
+    for what in ["a", "b"] {
+        let mut gone = Joined::greeted(&desk, &[], &json!({}));
+        assert_eq!(code(&gone.call("wipe_wipe", json!({ "what": what }))), "needs_approval");
+    }
+    let all = waiting(&desk);
+    assert_eq!(all.len(), 2);
+    desk.done(&["approve", "allow", all[0]["ticket"].as_str().unwrap()]);
+    // All who wait for the same have their answer, and so has whoever comes next.
+    assert_eq!(waiting(&desk).len(), 0);
+    let mut new = Joined::greeted(&desk, &[], &json!({}));
+    assert_eq!(words(&new.call("wipe_wipe", json!({ "what": "c" }))), "wiped");
+    // No answer outlives the rule that it became.
+    desk.done(&["approve", "forget", "1"]);
+    assert_eq!(code(&new.call("wipe_wipe", json!({ "what": "a" }))), "needs_approval");
+}
+
+#[test]
 fn a_refusal_is_told_as_one() {
     let (desk, _scripts) = asked();
     let gate = Gate::open(&desk, &["--without-token"]);

@@ -4,7 +4,6 @@
 //! comes with a token may be anybody, and is asked only where the token was made for that. `ask_in_client = false` forbids all of it.
 //! Everybody else finds the same question in the console and with `haft approve`.
 
-use host::records::About;
 use host::{CallError, Kind, Peer};
 use ledger::state::approvals::{Answer, TicketId};
 use policy::policy::Presence;
@@ -69,10 +68,7 @@ async fn answer_ticket(
         (Some("accept" | "decline"), _) => Answer::Refused,
         _ => return Ok(Some(ticket)),
     };
-    let (offer, client) = (making.offer, &making.asked.client);
-    let (package, action) = (&*offer.package.id, &*offer.action);
-    let about = About { package, action, session: &client.session, surface: "mcp" };
-    let written = making.stock.host.records().answer(&ticket, said, about).await;
+    let written = making.stock.host.records().answer(&ticket, said, "mcp").await;
     written.map_err(|error| Error::new(Code::Internal, error.to_string()))?;
     Ok(Some(ticket))
 }

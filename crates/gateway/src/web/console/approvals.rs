@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use host::records::{About, now};
+use host::records::now;
 use ledger::StateError;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
@@ -202,10 +202,7 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
     let answer = if said == Said::Deny { Answer::Refused } else { Answer::Approved };
     let records = stock.host.records();
     let state = &records.state;
-    let (package, surface) = (&*package_of(ticket), "console");
-    let about =
-        About { package, action: &ticket.asked.action, session: &ticket.shown.session, surface };
-    match records.answer(&ticket.id, answer, about).await {
+    match records.answer(&ticket.id, answer, "console").await {
         Ok(true) => {}
         Ok(false) => return late(),
         Err(error) => return unwritten(&error),
