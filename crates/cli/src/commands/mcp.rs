@@ -115,7 +115,11 @@ impl Way {
         // It belongs to no folder that somebody may want to remove.
         command.current_dir("/");
         #[cfg(unix)]
-        std::os::unix::process::CommandExt::process_group(&mut command, 0);
+        {
+            use std::os::unix::process::CommandExt;
+            // So that it is found in a list of processes.
+            command.arg0("haft").process_group(0);
+        }
         command.spawn()
     }
 
