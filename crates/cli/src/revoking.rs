@@ -8,13 +8,14 @@
 use std::sync::Arc;
 
 use host::login::Logins;
-use host::records::whole;
+use host::records::{now, whole};
 use host::secrets::Described;
 use host::{Blocked, CallError, Host, Killed, Kind};
 use install::journal::Draft;
 use install::revoked::State;
 use install::{Changing, Contents, HomeError, Installed, Pinned, Revocation};
 use ledger::audit::Outcome;
+use ledger::state::approvals::Answer;
 use ledger::state::grants::GrantKind;
 use manifest::kill_switch::{ByHand, KillSwitch};
 use manifest::model::{Input, Package};
@@ -426,11 +427,21 @@ fn granted_hosts(
     Ok(hosts)
 }
 
-/// Takes what a package was granted, and every answer that is remembered for it.
+/// Takes what a package was granted, and every answer that is remembered for it; calls of it that wait are refused.
 pub(crate) fn take_grants(id: &str, home: &Home, runtime: &Runtime) -> Result<(), Failure> {
     let Some(records) = owner::records_there(home, runtime)? else { return Ok(()) };
-    let taken = runtime.block_on(records.state.revoke_all(id));
-    taken.map(drop).map_err(|error| owner::of_state(&error))
+    let taken = runtime.block_on(async {
+        records.state.revoke_all(id).await?;
+        // Nobody is asked about what is not called any more.
+        for ticket in records.state.waiting(now()).await? {
+            let shown: Value = serde_json::from_str(&ticket.shown.text).unwrap_or_default();
+            if shown["package"] == id {
+                records.state.answer(&ticket.id, Answer::Refused, now()).await?;
+            }
+        }
+        Ok(())
+    });
+    taken.map_err(|error: ledger::StateError| owner::of_state(&error))
 }
 
 /// Makes a change in which all secrets of packages go, their sign-ins among them. Those that they share with others stay.

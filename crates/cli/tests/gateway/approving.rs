@@ -75,6 +75,10 @@ fn a_yes_to_the_first_call_is_for_every_client() {
     // No answer outlives the rule that it became.
     desk.done(&["approve", "forget", "1"]);
     assert_eq!(code(&new.call("wipe_wipe", json!({ "what": "a" }))), "needs_approval");
+    // Nobody is asked about what is not called any more.
+    assert_eq!(waiting(&desk).len(), 1);
+    desk.done(&["revoke", "mcpb:wipe", "--yes"]);
+    assert_eq!(waiting(&desk).len(), 0);
 }
 
 #[test]

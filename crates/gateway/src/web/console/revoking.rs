@@ -77,11 +77,11 @@ pub(super) async fn all(State(console): State<Arc<Console>>, posted: Posted) -> 
                 done(format!("{} revoked; nothing is called any more.", count(all.len(), "tool")))
             } else {
                 let words = format!(
-                    "{} switched off; {} not confirmed.",
+                    "{} switched off; nothing is called any more. Of {} nobody confirms that what it was given is worth nothing.",
                     count(all.len(), "tool"),
                     open.len()
                 );
-                Note { is_done: false, words, more: open }
+                Note { more: open, ..done(words) }
             }
         }
         Err(trouble) => of_trouble(&trouble),
