@@ -259,15 +259,8 @@ fn measure(subject: &Subject) -> Measured {
     }
     let before = cpu(&subject.processes);
     let calls = ALONE / subject.share;
-    let mut all: Vec<_> = (0..calls)
-        .map(|_| {
-            let began = Instant::now();
-            caller.call();
-            began.elapsed()
-        })
-        .collect();
+    let (p50, p99) = caller.timed(calls);
     let alone = cpu(&subject.processes).saturating_sub(before);
-    all.sort();
     let each = TOGETHER / subject.share / CALLERS;
     let began = Instant::now();
     std::thread::scope(|scope| {
@@ -281,8 +274,8 @@ fn measure(subject: &Subject) -> Measured {
         }
     });
     Measured {
-        p50: all[all.len() / 2],
-        p99: all[all.len() * 99 / 100],
+        p50,
+        p99,
         cpu: alone / u32::try_from(calls).unwrap(),
         per_second: (each * CALLERS) as f64 / began.elapsed().as_secs_f64(),
         resident: subject.processes.iter().map(|one| resident(*one)).sum(),
@@ -293,19 +286,8 @@ fn measure(subject: &Subject) -> Measured {
 fn neighbours(haft: &str, street: &str) -> [(Duration, Duration); 2] {
     let (_gate, subject) = start_gateway(haft, street);
     let mut caller = Caller::new(&subject);
-    let mut measured = || {
-        let mut all: Vec<_> = (0..ALONE)
-            .map(|_| {
-                let began = Instant::now();
-                caller.call();
-                began.elapsed()
-            })
-            .collect();
-        all.sort();
-        (all[all.len() / 2], all[all.len() * 99 / 100])
-    };
-    measured();
-    let quiet = measured();
+    caller.timed(ALONE);
+    let quiet = caller.timed(ALONE);
     let is_over = AtomicBool::new(false);
     let beside = std::thread::scope(|scope| {
         for tool in ["hang_echo", "hang_echo", "flood_echo", "flood_echo"] {
@@ -320,7 +302,7 @@ fn neighbours(haft: &str, street: &str) -> [(Duration, Duration); 2] {
             });
         }
         std::thread::sleep(Duration::from_millis(500));
-        let beside = measured();
+        let beside = caller.timed(ALONE);
         is_over.store(true, Ordering::Relaxed);
         beside
     });
@@ -333,16 +315,8 @@ fn list(haft: &str, home: &str) -> (Duration, usize, u64) {
     let mut caller = Caller::new(&subject);
     caller.body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list" }).to_string();
     caller.call();
-    let mut all: Vec<_> = (0..200)
-        .map(|_| {
-            let began = Instant::now();
-            caller.call();
-            began.elapsed()
-        })
-        .collect();
-    all.sort();
-    let resident = resident(gate.0.id());
-    (all[all.len() / 2], caller.length, resident)
+    let (took, _) = caller.timed(200);
+    (took, caller.length, resident(gate.0.id()))
 }
 
 /// Processor time of processes until now.
@@ -409,6 +383,19 @@ impl Caller {
         let body = std::mem::take(&mut self.body);
         self.ask(&body);
         self.body = body;
+    }
+
+    /// The p50 and the p99 of so many calls.
+    fn timed(&mut self, calls: usize) -> (Duration, Duration) {
+        let mut all: Vec<_> = (0..calls)
+            .map(|_| {
+                let began = Instant::now();
+                self.call();
+                began.elapsed()
+            })
+            .collect();
+        all.sort();
+        (all[all.len() / 2], all[all.len() * 99 / 100])
     }
 
     /// Posts a message, and says which session it belongs to.
