@@ -10,7 +10,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::policy_file::PolicyFile;
 use crate::printer::{Printer, line};
-use crate::{output, owner};
+use crate::{output, owner, project};
 
 #[derive(Subcommand, Debug)]
 pub(super) enum Verb {
@@ -74,6 +74,14 @@ pub(super) fn run(
                     .hint(format!("`haft policy profile rm {}` forgets it", line(name))));
             }
             write(home, &added(&text, name, &profile)?)?;
+            let view = project::view(home, printer)?;
+            for one in profile.tools.iter().chain(&profile.pinned) {
+                if !view.listed().iter().any(|listed| one.is_of(&listed.id)) {
+                    let words =
+                        format!("nothing that is installed is `{}`", line(&one.to_string()));
+                    printer.warn(&words);
+                }
+            }
             tell(
                 &json!({ "added": to_value(name, &profile) }),
                 &format!(
@@ -93,6 +101,12 @@ pub(super) fn run(
                     .hint("`haft policy profile list` shows which there are"));
             };
             write(home, &removed(&text, name)?)?;
+            let tokens = super::serve::tokens(home).all().unwrap_or_default();
+            for token in tokens.iter().filter(|one| one.profile.as_ref() == Some(name)) {
+                let words =
+                    format!("the token `{}` is for it, and sees no tools now", line(&token.name));
+                printer.warn(&words);
+            }
             tell(
                 &json!({ "removed": to_value(name, profile) }),
                 &format!("Profile {} is forgotten", line(name)),

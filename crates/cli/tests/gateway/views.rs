@@ -65,12 +65,17 @@ fn profiles_are_written_into_the_policy_and_taken_out_again() {
     assert_eq!(mine["pinned"], json!(["one"]));
     let gate = Gate::open(&desk, &["--without-token"]);
     assert_eq!(names(&gate.ask("/mcp/mine", "tools/list", json!({}))), ["one_say", "two_say"]);
-    desk.done(&["policy", "profile", "rm", "mine"]);
+    desk.done(&["token", "new", "theirs", "--profile", "mine"]);
+    let gone = desk.done(&["policy", "profile", "rm", "mine"]).stderr;
+    assert!(gone.contains("the token `theirs` is for it"), "{gone}");
     assert_eq!(gate.ask_as("/mcp/mine", &[], &json!({}), "tools/list", json!({})).status, 404);
     desk.refused(&["policy", "profile", "rm", "mine"], 3, "no profile");
     desk.refused(&["policy", "profile", "add", "raw", "one"], 2, "no profile");
     desk.refused(&["policy", "profile", "add", "x", "a b"], 2, "names no tool");
     desk.refused(&["policy", "profile", "add", "half", "one"], 5, "already");
+    let doubtful = desk.done(&["policy", "profile", "add", "typo", "oen", "two*"]).stderr;
+    assert!(doubtful.contains("nothing that is installed is `oen`"), "{doubtful}");
+    assert!(!doubtful.contains("two"), "{doubtful}");
     // What was there before is as it was.
     let text = std::fs::read_to_string(desk.path("home/policy.toml")).unwrap();
     assert!(

@@ -109,9 +109,11 @@ impl Which {
 
     /// Whether an action of a package is meant. An id with a dialect before it is none without.
     pub fn is(&self, canonical: &str, action: &str) -> bool {
-        if self.action.as_deref().is_some_and(|one| one != action) {
-            return false;
-        }
+        self.action.as_deref().is_none_or(|one| one == action) && self.is_of(canonical)
+    }
+
+    /// Whether something of a package may be meant.
+    pub fn is_of(&self, canonical: &str) -> bool {
         let has_dialect =
             self.id.split_once(':').is_some_and(|(name, _)| Dialect::named(name).is_some());
         let bare = canonical.split_once(':').map_or(canonical, |(_, bare)| bare);
