@@ -208,8 +208,8 @@ impl Records {
         let (asked, about) = (&ticket.asked, shown(ticket));
         let package = about["package"].as_str().unwrap_or_default();
         let change = match answer {
-            Answer::Approved => "approve",
-            Answer::Refused => "refuse",
+            Answer::Approved => audit::record::APPROVE,
+            Answer::Refused => audit::record::REFUSE,
         };
         let told = audit::Call {
             package: package.to_owned(),

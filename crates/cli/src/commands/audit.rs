@@ -270,6 +270,7 @@ pub(super) fn said(record: &Record) -> String {
     match record.kind {
         Kind::Call | Kind::Begin | Kind::End if record.is_change() => {
             let Record { change, version, .. } = record;
+            let action = if record.is_answer() { action } else { "" };
             let about: Vec<_> = [package.as_str(), version, action]
                 .into_iter()
                 .filter(|part| !part.is_empty())

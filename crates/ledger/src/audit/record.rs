@@ -49,6 +49,11 @@ pub struct Call {
     pub card: String,
 }
 
+/// The owner said yes to a call that waited, as a change.
+pub const APPROVE: &str = "approve";
+/// They said no.
+pub const REFUSE: &str = "refuse";
+
 /// Whether a call may run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Decision {
@@ -218,6 +223,11 @@ impl Record {
     /// Whether something was done to a package, which was not called.
     pub fn is_change(&self) -> bool {
         !self.change.is_empty()
+    }
+
+    /// Whether it is the owner's word to a call that waited.
+    pub fn is_answer(&self) -> bool {
+        [APPROVE, REFUSE].contains(&self.change.as_str())
     }
 
     /// A record that says nothing yet.

@@ -121,8 +121,8 @@ impl Entry {
     pub(super) fn new(record: &Record, now: Time) -> Self {
         let action = match (record.kind, record.is_change(), record.step.as_str()) {
             (Kind::Torn | Kind::Mended, _, _) => "the log itself".to_owned(),
-            (_, true, _) if record.action.is_empty() => record.change.clone(),
-            (_, true, _) => format!("{} {}", record.change, record.action),
+            (_, true, _) if record.is_answer() => format!("{} {}", record.change, record.action),
+            (_, true, _) => record.change.clone(),
             (_, false, "") => record.action.clone(),
             (_, false, step) => format!("{} (step {step})", record.action),
         };
