@@ -1,11 +1,11 @@
-//! What a server of the newer era tells of, behind a URL: it reaches clients of both eras.
+//! What a server of the newer era tells of, behind a URL or pipes: it reaches clients of both eras.
 
 use std::process::Command;
 
 use serde_json::{Value, json};
 
 use crate::common::{Desk, repository, write_below};
-use crate::gate::{Joined, NEWER, OPEN, home};
+use crate::gate::{Joined, NEWER, OPEN, conformance, home, until};
 use crate::program::Program;
 
 /// Such a server, and a home that has it.
@@ -116,4 +116,24 @@ fn a_resource_of_a_newer_server_is_watched_for_clients_of_both_eras() {
     assert_eq!(watch(&mut older, "unsubscribe", "far://paper")["result"], json!({}));
     let last = log(&far).as_array().unwrap().last().unwrap().clone();
     assert!(last.get("resourceSubscriptions").is_none(), "{last}");
+}
+
+#[test]
+fn a_newer_server_behind_pipes_is_listened_to_as_well() {
+    let desk = home(&[("conformance", &conformance())], OPEN);
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    let call = json!({ "name": "conformance_test_trigger_prompt_change", "arguments": {} });
+    // The first call has it started; it is listened to from then on.
+    assert!(client.ask("tools/call", &call)["result"]["isError"] != true);
+    until("it is told", || {
+        client.send(&json!({ "jsonrpc": "2.0", "id": 8, "method": "tools/call", "params": call }));
+        let mut is_told = false;
+        loop {
+            let message = client.next();
+            is_told |= message["method"] == "notifications/prompts/list_changed";
+            if message["id"] == 8 {
+                return is_told;
+            }
+        }
+    });
 }
