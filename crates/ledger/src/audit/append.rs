@@ -52,6 +52,8 @@ impl Begun {
 struct Memory {
     key: Option<Key>,
     written: Option<(Vec<u8>, Head)>,
+    /// The last record that this process wrote, which has to be there whether or not a head names it yet.
+    last: Option<(u64, Hash)>,
     held: Option<Held>,
 }
 
@@ -130,7 +132,7 @@ impl Audit {
     fn append(&self, mut record: Record) -> Result<u64, AuditError> {
         let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
         let held = match (memory.held.take(), &memory.written) {
-            (Some(held), Some(written)) => held.open(&self.folder, written, record.ts.day())?,
+            (Some(held), Some((bytes, _))) => held.open(&self.folder, bytes, record.ts.day())?,
             _ => None,
         };
         let mut open = match held {
@@ -159,8 +161,15 @@ impl Audit {
             _ => HeadFile::check_own(bytes, &key),
         };
         memory.key = Some(key);
-        let end = end::find(&self.folder, head, now.day())?;
-        let mut open = Open { end, head: file, lock };
+        let mut end = end::find(&self.folder, head, now.day())?;
+        if let Some((seq, hash)) = memory.last
+            && (end.seq < seq || (end.seq == seq && end.hash != hash))
+        {
+            let note = format!("record {seq} ({hash}) was written, and is gone");
+            end.notes.push((Kind::Mended, note));
+        }
+        let signed = if let HeadFile::Signed(head) = head { Some(head.seq) } else { None };
+        let mut open = Open { end, head: file, signed, lock };
         for (kind, note) in std::mem::take(&mut open.end.notes) {
             let mut told = Record { note: Some(note), ..Record::blank(kind, now) };
             self.write(memory, &mut open, &mut told)?;
@@ -185,14 +194,18 @@ impl Audit {
     }
 
     /// Writes one line and the head; when either fails, the log is as it was.
+    ///
+    /// A head may be one record behind, as it is when somebody is killed between the two. So a call that begins is signed for
+    /// together with what is written next, usually its end, unless that would leave two records that nothing vouches for.
     fn write(
         &self,
         memory: &mut Memory,
         open: &mut Open,
         record: &mut Record,
     ) -> Result<u64, AuditError> {
+        record.seq = open.end.seq.saturating_add(1);
+        let may_be_behind = self.may_be_behind(open, record);
         let end = &mut open.end;
-        record.seq = end.seq.saturating_add(1);
         let (line, hash) = line::write(record, end.hash);
         // The clock may have gone back; the order of the files is that of the records.
         let day = end.day.map_or(record.ts.day(), |day| day.max(record.ts.day()));
@@ -212,6 +225,16 @@ impl Audit {
         };
         let head =
             Head { seq: record.seq, hash, ts: record.ts, day, bytes: before + line.len() as u64 };
+        if may_be_behind && end.day == Some(day) {
+            let written = file.write_all(&line).map_err(AuditError::file("write", &path));
+            if let Err(error) = written {
+                let _ = file.set_len(before);
+                return Err(error);
+            }
+            memory.last = Some((head.seq, hash));
+            *end = End::at(&head, file);
+            return Ok(head.seq);
+        }
         let key = memory.key.as_ref().expect("`open` opens the key first");
         let bytes = head.write(key);
         let old = open.head.take();
@@ -237,8 +260,17 @@ impl Audit {
             folder.map_err(AuditError::file("sync", self.folder.path()))?;
         }
         memory.written = Some((bytes, head));
-        let log = Some((file, head.bytes));
-        *end = End { seq: head.seq, hash, day: Some(day), log, notes: Vec::new() };
+        memory.last = Some((head.seq, hash));
+        open.signed = Some(head.seq);
+        *end = End::at(&head, file);
         Ok(head.seq)
+    }
+
+    /// Whether a record may be written without a head of its own.
+    fn may_be_behind(&self, open: &Open, record: &Record) -> bool {
+        record.kind == Kind::Begin
+            && self.durability == Durability::Process
+            && open.head.is_some()
+            && open.signed.and_then(|seq| seq.checked_add(1)) == Some(record.seq)
     }
 }

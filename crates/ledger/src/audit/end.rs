@@ -30,15 +30,21 @@ pub(super) struct End {
     pub(super) notes: Vec<(Kind, String)>,
 }
 
+impl End {
+    /// After the record that a head names, in this log.
+    pub(super) fn at(head: &Head, log: File) -> Self {
+        let Head { seq, hash, day, bytes, .. } = *head;
+        Self { seq, hash, day: Some(day), log: Some((log, bytes)), notes: Vec::new() }
+    }
+}
+
 /// Finds the end, and takes a line that was half written out of the log. Whoever calls has the
 /// lock.
 pub(super) fn find(folder: &Folder, head: HeadFile, today: Day) -> Result<End, AuditError> {
     if let HeadFile::Signed(head) = head
         && let Some(log) = fitting(folder, &head, today)?
     {
-        let Head { seq, hash, day, bytes, .. } = head;
-        let log = Some((log, bytes));
-        return Ok(End { seq, hash, day: Some(day), log, notes: Vec::new() });
+        return Ok(End::at(&head, log));
     }
     let mut notes = Vec::new();
     let (mut day, mut last) = (None, Last::Nothing);

@@ -1,7 +1,7 @@
 //! The files of a log, and its lock.
 
 use std::fs::{DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -143,11 +143,8 @@ impl Folder {
         old: Option<Small>,
         bytes: &[u8],
     ) -> Result<Option<Small>, AuditError> {
-        let is_over = |mut file: &File| -> io::Result<bool> {
-            file.seek(SeekFrom::Start(0))?;
-            // What was not written whole is not taken for a head, and replaced.
-            Ok(file.write(bytes)? == bytes.len())
-        };
+        // What was not written whole is not taken for a head, and replaced.
+        let is_over = |file: &File| Ok::<_, io::Error>(write_at_start(file, bytes)? == bytes.len());
         let fits = |old: &Small| old.bytes.len() <= bytes.len() && bytes.len() as u64 <= SMALL;
         match old.filter(fits) {
             Some(Small { file, .. }) if is_over(&file).unwrap_or(false) => {
@@ -172,6 +169,17 @@ impl Folder {
             .map_err(AuditError::file("write", &new))?;
         std::fs::rename(&new, &path).map_err(AuditError::file("replace", &path))
     }
+}
+
+#[cfg(unix)]
+fn write_at_start(file: &File, bytes: &[u8]) -> io::Result<usize> {
+    std::os::unix::fs::FileExt::write_at(file, bytes, 0)
+}
+
+#[cfg(not(unix))]
+fn write_at_start(mut file: &File, bytes: &[u8]) -> io::Result<usize> {
+    io::Seek::rewind(&mut file)?;
+    file.write(bytes)
 }
 
 /// Files here are for their owner alone.

@@ -222,6 +222,54 @@ fn a_record_without_its_head_counts() {
 }
 
 #[test]
+fn a_call_that_began_is_signed_for_with_its_end() {
+    let home = Home::with([0, 1]);
+    let audit = home.audit();
+    let head = || fs::read(home.folder().join("head")).unwrap();
+    let before = head();
+    let begun = audit.begin(&call("demo", "a"), at(2)).unwrap();
+    assert_eq!(head(), before);
+    assert_eq!(home.faults(), [(3, Fault::Unfinished { seq: 3 }), (3, Fault::HeadBehind)]);
+    assert!(verify(&home.folder()).unwrap().is_sound());
+    audit.end(begun, &call("demo", "a"), &Ending::default(), at(3)).unwrap();
+    assert_ne!(head(), before);
+    assert_eq!(home.faults(), []);
+    // There are never two that nothing vouches for, whoever writes them.
+    let first = audit.begin(&call("demo", "a"), at(4)).unwrap();
+    let second = home.audit().begin(&call("demo", "b"), at(5)).unwrap();
+    let third = audit.begin(&call("demo", "c"), at(6)).unwrap();
+    let fourth = audit.begin(&call("demo", "d"), at(7)).unwrap();
+    assert!(!home.faults().iter().any(|(_, fault)| !fault.is_harmless()), "{:?}", home.faults());
+    for begun in [second, fourth, first, third] {
+        audit.end(begun, &call("demo", "a"), &Ending::default(), at(8)).unwrap();
+    }
+    assert_eq!(home.faults(), []);
+}
+
+#[test]
+fn a_beginning_that_is_taken_away_is_missed_by_who_wrote_it() {
+    type Change = fn(&mut Vec<String>);
+    let others: [Change; 2] = [
+        |lines| drop(lines.pop()),
+        // One that somebody else made up, as long as they like, with hashes that fit.
+        |lines| {
+            let other = Home::with([0, 1]);
+            let _ = other.audit().begin(&call("demo", "something else"), at(2)).unwrap();
+            *lines.last_mut().unwrap() = other.text().lines().last().unwrap().to_owned();
+        },
+    ];
+    for change in others {
+        let home = Home::with([0, 1]);
+        let audit = home.audit();
+        let begun = audit.begin(&call("demo", "a"), at(2)).unwrap();
+        home.change(change);
+        audit.end(begun, &call("demo", "a"), &Ending::default(), at(3)).unwrap();
+        let report = verify(&home.folder()).unwrap();
+        assert!(!report.is_sound(), "{report:?}");
+    }
+}
+
+#[test]
 fn pages_go_backwards_and_filter() {
     let home = Home::new();
     let audit = Audit::new(home.folder(), Durability::Power);
