@@ -135,7 +135,7 @@ impl Collector<'_> {
                 continue;
             }
             let given = self.given(&input.name, token.as_ref());
-            let (value, missing) = match self.value(input, given).await {
+            let (value, missing) = match Box::pin(self.value(input, given)).await {
                 Ok(value) => {
                     let is_missing = value.is_none() && input.required && !self.leaves(input);
                     (value, is_missing.then(|| refusal::missing(input)))

@@ -55,12 +55,10 @@ impl Host {
         call: &'f Call,
         around: &'f str,
     ) -> Foreseeing<'f> {
-        Box::pin(async move {
-            if tool.package.chain.is_none() {
-                return Ok(Vec::new());
-            }
-            self.foresee_steps(tool.linked()?, call, around, false).await
-        })
+        if tool.package.chain.is_none() {
+            return Box::pin(std::future::ready(Ok(Vec::new())));
+        }
+        Box::pin(async move { self.foresee_steps(tool.linked()?, call, around, false).await })
     }
 
     async fn foresee_steps(

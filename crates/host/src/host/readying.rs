@@ -60,7 +60,7 @@ impl Host {
                 self.records.check_left(tool, policy).await?;
                 Self::check_askable(&hooks.decision, call)?;
                 let case = Case { tool, call, prepared: &prepared, known: &known };
-                self.check_declared(case, &hooks.decision).await?;
+                Box::pin(self.check_declared(case, &hooks.decision)).await?;
                 record.sandbox = self.level().to_string();
                 *begun = Some(self.records.begin(record)?);
                 let began = Instant::now();
@@ -87,7 +87,7 @@ impl Host {
             let message = considered.message.as_deref();
             let asking = Asking { question: &question, message, steps: &steps };
             let began = Instant::now();
-            let said = self.ask_owner(tool, call, &prepared, asking).await;
+            let said = Box::pin(self.ask_owner(tool, call, &prepared, asking)).await;
             *waited = began.elapsed();
             *answer = Some(said?);
             known.memory.answer.clone_from(answer);
@@ -118,15 +118,17 @@ impl Host {
                 self.planned(tool, call, &prepared, &decision, variables, warmth)
             })
         };
-        let plan = match planned {
+        let mut plan = match planned {
             Ok(plan) => plan,
             Err(error) => {
                 let case = Case { tool, call, prepared: &prepared, known: &known };
-                return Err(self.lacking(case, decision, error).await);
+                return Err(Box::pin(self.lacking(case, decision, error)).await);
             }
         };
         self.records.reserve(tool, policy).await?;
-        let plan = prepare_image(plan, &call.called_off).await?;
+        if plan.image.is_some() {
+            plan = Box::pin(prepare_image(plan, &call.called_off)).await?;
+        }
         self.note_plan(record, &plan);
         if call.called_off.is_cancelled() {
             return Err(CallError::called_off());

@@ -123,7 +123,7 @@ impl Signer {
         until: Instant,
     ) -> Result<Vec<Secret>, CallError> {
         let Some(rules) = plan.rules() else { return Ok(Vec::new()) };
-        let bearer = self.logins.bearer(package, wanted, rules, until).await?;
+        let bearer = Box::pin(self.logins.bearer(package, wanted, rules, until)).await?;
         // One that the package itself is given was collected with its other values.
         let bearer = bearer.filter(|one| one.value().is_none());
         let secrets = bearer.iter().flat_map(|one| one.secrets().cloned()).collect();

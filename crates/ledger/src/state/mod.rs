@@ -209,8 +209,8 @@ impl State {
     /// `None` where the last change is so fresh that another could look the same, and where others share it: then only
     /// the database itself knows.
     pub fn mark(&self) -> Option<Mark> {
-        /// Longer than the clock by which files are stamped stands still.
-        const FRESH: Duration = Duration::from_millis(50);
+        /// Longer than the clock by which files are stamped stands still, which is a hundredth of a second at most.
+        const FRESH: Duration = Duration::from_millis(20);
         let look = |path: &Path| match std::fs::metadata(path) {
             Ok(found) => Some(Some((found.len(), found.modified().ok()?))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
@@ -257,7 +257,7 @@ impl State {
     async fn connection(&self) -> Result<Connection<'_>, StateError> {
         Ok(match &self.engine {
             Engine::File(_, connection) => Connection::Sqlite(connection.lock().await),
-            Engine::Shared(pool, _) => Connection::Postgres(pool.take().await?),
+            Engine::Shared(pool, _) => Connection::Postgres(Box::pin(pool.take()).await?),
         })
     }
 

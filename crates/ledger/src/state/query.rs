@@ -2,6 +2,8 @@
 //!
 //! Words that both understand are written once. Three rules make that so: what a conflict is about is always named,
 //! a column that is added to is named with its table, and a sum of whole numbers is cast to `BIGINT`.
+//!
+//! What waits for a database is boxed: whoever may have to ask it and usually need not stays small.
 
 use std::borrow::Cow;
 use std::future::Future;
@@ -119,12 +121,12 @@ impl<'q> Query<'q> {
         let Self { words, given } = self;
         match on.into() {
             On::Sqlite(connection) => {
-                let done = filled!(sqlx::query(words), given).execute(connection).await?;
-                Ok(done.rows_affected())
+                let done = filled!(sqlx::query(words), given).execute(connection);
+                Ok(Box::pin(done).await?.rows_affected())
             }
             On::Postgres(connection) => {
                 let done = filled!(sqlx::query(words), without_zeros(given)).execute(connection);
-                Ok(in_time(done).await?.rows_affected())
+                Ok(Box::pin(in_time(done)).await?.rows_affected())
             }
         }
     }
@@ -137,11 +139,11 @@ impl<'q> Query<'q> {
         let Self { words, given } = self;
         match on.into() {
             On::Sqlite(connection) => {
-                filled!(sqlx::query_as(words), given).fetch_all(connection).await
+                Box::pin(filled!(sqlx::query_as(words), given).fetch_all(connection)).await
             }
             On::Postgres(connection) => {
                 let asked = filled!(sqlx::query_as(words), without_zeros(given));
-                in_time(asked.fetch_all(connection)).await
+                Box::pin(in_time(asked.fetch_all(connection))).await
             }
         }
     }
@@ -154,11 +156,11 @@ impl<'q> Query<'q> {
         let Self { words, given } = self;
         match on.into() {
             On::Sqlite(connection) => {
-                filled!(sqlx::query_as(words), given).fetch_optional(connection).await
+                Box::pin(filled!(sqlx::query_as(words), given).fetch_optional(connection)).await
             }
             On::Postgres(connection) => {
                 let asked = filled!(sqlx::query_as(words), without_zeros(given));
-                in_time(asked.fetch_optional(connection)).await
+                Box::pin(in_time(asked.fetch_optional(connection))).await
             }
         }
     }
@@ -174,15 +176,15 @@ impl Connection<'_> {
     pub(super) async fn alone(&mut self, turn: Turn) -> Result<Alone<'_>, sqlx::Error> {
         match self {
             Connection::Sqlite(connection) => {
-                Ok(Alone::Sqlite(connection.begin_with("BEGIN IMMEDIATE").await?))
+                Ok(Alone::Sqlite(Box::pin(connection.begin_with("BEGIN IMMEDIATE")).await?))
             }
             Connection::Postgres(connection) => {
-                let mut alone = in_time(connection.begin()).await?;
+                let mut alone = Box::pin(in_time(connection.begin())).await?;
                 let waiting = sqlx::query("SELECT pg_advisory_xact_lock($1, $2)")
                     .bind(OURS)
                     .bind(turn as i32)
                     .execute(&mut *alone);
-                in_time(waiting).await?;
+                Box::pin(in_time(waiting)).await?;
                 Ok(Alone::Postgres(alone))
             }
         }
@@ -191,10 +193,10 @@ impl Connection<'_> {
     /// Begins to read everything as it is at one moment, whatever others do meanwhile.
     pub(super) async fn moment(&mut self) -> Result<Alone<'_>, sqlx::Error> {
         Ok(match self {
-            Connection::Sqlite(connection) => Alone::Sqlite(connection.begin().await?),
+            Connection::Sqlite(connection) => Alone::Sqlite(Box::pin(connection.begin()).await?),
             Connection::Postgres(connection) => {
                 let begin = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY";
-                Alone::Postgres(in_time(connection.begin_with(begin)).await?)
+                Alone::Postgres(Box::pin(in_time(connection.begin_with(begin))).await?)
             }
         })
     }
@@ -204,8 +206,8 @@ impl Alone<'_> {
     /// Makes it count.
     pub(super) async fn commit(self) -> Result<(), sqlx::Error> {
         match self {
-            Alone::Sqlite(alone) => alone.commit().await,
-            Alone::Postgres(alone) => in_time(alone.commit()).await,
+            Alone::Sqlite(alone) => Box::pin(alone.commit()).await,
+            Alone::Postgres(alone) => Box::pin(in_time(alone.commit())).await,
         }
     }
 }

@@ -266,7 +266,7 @@ impl Server {
             return approved.check(&last.surface);
         }
         let at = Instant::now();
-        let surface = self.surface(redactors, until).await?;
+        let surface = Box::pin(self.surface(redactors, until)).await?;
         let checked = approved.check(&surface);
         *offered = Some(Offered { surface, at, changes });
         checked

@@ -184,7 +184,7 @@ impl Session {
             params.extend(state.map(|state| ("requestState".to_owned(), state.into())));
         }
         let Some((lane, context)) = &self.lane else {
-            return self.request(CALL, params.into(), told).await;
+            return Box::pin(self.request(CALL, params.into(), told)).await;
         };
         let mut meta = told.meta();
         meta.extend(context.clone());
