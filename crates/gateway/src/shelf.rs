@@ -1,7 +1,8 @@
 //! What is installed, ready to be called: read once, and anew when it changes.
 //!
 //! A [`Stock`] is all of it at one moment and never changes; whoever has one sees one consistent state. The [`Shelf`] holds
-//! the newest, and looks at the files behind it whenever it is asked, which costs a few system calls.
+//! the newest, and looks at the files behind it whenever it is asked, which costs a few system calls; calls, of which there may be
+//! thousands in a second, share the looks of a millisecond.
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -12,7 +13,7 @@ use host::{Host, Tool, actions_of};
 use manifest::model::Trust;
 use policy::Policy;
 
-use crate::mark::Marks;
+use crate::mark::Files;
 use crate::offer::{Offer, offers};
 use crate::steward::{Package, Standing, Steward};
 use crate::view::{List, View};
@@ -44,8 +45,7 @@ pub(crate) struct Shelf {
 /// All that is installed at one moment.
 #[derive(Debug)]
 pub(crate) struct Stock {
-    files: Vec<PathBuf>,
-    marks: Marks,
+    files: Files,
     /// Makes the calls, by the policy of that moment.
     pub(crate) host: Host,
     pub(crate) policy: Policy,
@@ -77,17 +77,15 @@ pub(crate) struct Shelved {
     pub(crate) trust: Trust,
     pub(crate) is_taken_back: bool,
     pub(crate) tool: Result<Arc<Tool>, String>,
-    files: Vec<PathBuf>,
-    marks: Marks,
+    files: Files,
 }
 
 impl Shelved {
     fn new(package: Package) -> Self {
         let Package { id, version, is_enabled, standing, trust, is_taken_back, tool, files } =
             package;
-        let marks = Marks::of(&files);
-        let tool = tool.map(Arc::new);
-        Self { id, version, is_enabled, standing, trust, is_taken_back, tool, files, marks }
+        let (files, tool) = (Files::new(files), tool.map(Arc::new));
+        Self { id, version, is_enabled, standing, trust, is_taken_back, tool, files }
     }
 
     /// The same when it cannot be called, and why.
@@ -100,14 +98,8 @@ impl Shelved {
             trust: self.trust,
             is_taken_back: self.is_taken_back,
             tool: Err(words.to_owned()),
-            files: Vec::new(),
-            marks: Marks::of(&[]),
+            files: Files::new(Vec::new()),
         }
-    }
-
-    /// Whether its files are what they were when it was read.
-    fn is_unchanged(&self) -> bool {
-        Marks::of(&self.files) == self.marks
     }
 }
 
@@ -133,12 +125,20 @@ impl Shelf {
         self.read_again(&newest).await
     }
 
+    /// The same for a call, which takes what was looked at a moment ago.
+    pub(crate) async fn stock_for_call(&self) -> Arc<Stock> {
+        let newest = self.newest();
+        if newest.trouble.is_none() && newest.files.were_unchanged() {
+            return newest;
+        }
+        self.stock().await
+    }
+
     /// Reads it anew, for whoever has the right to.
     async fn read_again(&self, before: &Stock) -> Arc<Stock> {
-        let files = self.steward.files();
-        let marks = Marks::of(&files);
+        let files = Files::new(self.steward.files());
         let read = Stock::read(&self.steward, before.host.clone(), before.number + 1).await;
-        let stock = read.unwrap_or_else(|words| before.closed(files, marks, words));
+        let stock = read.unwrap_or_else(|words| before.closed(files, words));
         let stock = Arc::new(stock);
         retire_others(before, &stock);
         *lock(&self.newest) = Arc::clone(&stock);
@@ -147,7 +147,7 @@ impl Shelf {
 
     /// What is installed now, to whoever looked a moment ago: the files of the package that they mean have to be what they were too.
     pub(crate) async fn stock_with(&self, stock: Arc<Stock>, package: &Shelved) -> Arc<Stock> {
-        if package.is_unchanged() {
+        if package.files.were_unchanged() {
             return stock;
         }
         let _reading = self.reading.lock().await;
@@ -168,12 +168,11 @@ impl Stock {
         let asked = Arc::clone(steward);
         let reading = tokio::task::spawn_blocking(move || {
             // What changes while it is read is read once more.
-            let files = asked.files();
-            let marks = Marks::of(&files);
-            Ok::<_, String>((files, marks, asked.settings()?, asked.packages()?))
+            let files = Files::new(asked.files());
+            Ok::<_, String>((files, asked.settings()?, asked.packages()?))
         });
         let read = reading.await.map_err(|error| format!("the reading broke off: {error}"))?;
-        let (files, marks, settings, mut packages) = read?;
+        let (files, settings, mut packages) = read?;
         for one in &mut packages {
             let Ok(tool) = &mut one.tool else { continue };
             let Some(surface) = &tool.surface else { continue };
@@ -195,7 +194,6 @@ impl Stock {
             by_name: named.collect(),
             host: host.with_settings(settings),
             files,
-            marks,
             policy,
             home,
             trouble: None,
@@ -209,11 +207,10 @@ impl Stock {
     }
 
     /// The same when nothing of it can be called, and why.
-    fn closed(&self, files: Vec<PathBuf>, marks: Marks, words: String) -> Self {
+    fn closed(&self, files: Files, words: String) -> Self {
         let closed = |one: &Arc<Shelved>| Arc::new(one.closed(&words));
         Self {
             files,
-            marks,
             host: self.host.clone(),
             policy: self.policy.clone(),
             home: self.home.clone(),
@@ -231,7 +228,7 @@ impl Stock {
     fn is_current(&self) -> bool {
         // What is wrong may be nothing that is in a file.
         let is_tried_again = self.trouble.as_ref().is_some_and(|(at, _)| at.elapsed() > AGAIN);
-        !is_tried_again && Marks::of(&self.files) == self.marks
+        !is_tried_again && self.files.are_unchanged()
     }
 
     /// What an agent calls so.

@@ -62,6 +62,9 @@ use crate::tape::Tape;
 use crate::template::Variable;
 use crate::violation::Violation;
 
+/// For how long a look at what was granted counts.
+const LATELY: Duration = Duration::from_millis(1);
+
 /// What a host is told of the world once; it reads nothing of it by itself.
 #[derive(Clone, Debug)]
 pub struct Settings {
@@ -86,8 +89,8 @@ impl Settings {
 
 /// Runs calls.
 ///
-/// One host belongs to one runtime: calls are counted a little later, by a task of the runtime that made them, which
-/// holds the database meanwhile. A second runtime that waits for it waits for as long as the first is not driven.
+/// Every runtime that makes calls has to be driven for as long as there is a host: calls are counted a little later, by a task
+/// of the runtime that made them, which holds the database meanwhile, and whoever waits for it waits for that one.
 #[derive(Clone, Debug)]
 pub struct Host {
     settings: Arc<Settings>,
@@ -100,8 +103,8 @@ pub struct Host {
     vault: Arc<FileVault>,
     records: Arc<Records>,
     turns: Arc<Turns>,
-    /// What each package was granted when it was last called.
-    granted: Arc<Mutex<HashMap<String, Grants>>>,
+    /// What each package was granted when it was last called, and when it was last looked whether that is still what it was.
+    granted: Arc<Mutex<HashMap<String, (Grants, Instant)>>>,
     /// What pure steps of chains answered before.
     cache: Option<Arc<Cache>>,
     /// Plans that were made a moment ago.
@@ -412,14 +415,13 @@ impl Host {
         let mut known = self.records.known(tool, call).await?;
         let given = tool.given.grants.iter();
         known.grants = known.grants.iter().chain(given).cloned().collect();
-        check_unmoved(&known.grants)?;
         let package = tool.package.canonical_id();
+        self.check_granted(&package, &known.grants)?;
         let can_sign_in = tool.package.sign_in() != SignIn::Impossible;
         known.is_signed_in = can_sign_in && self.logins().is_signed_in(&package);
         if known.is_signed_in {
             known.missing_scopes = self.missing_scopes(tool, call);
         }
-        self.retire_others(&package, &known.grants);
         Ok(known)
     }
 
@@ -433,15 +435,19 @@ impl Host {
         }
     }
 
-    /// Ends what is kept of a package since it was granted something else than now.
-    fn retire_others(&self, package: &str, grants: &Grants) {
-        let mut granted = self.granted.lock().unwrap_or_else(PoisonError::into_inner);
-        match granted.get(package) {
-            Some(last) if last == grants => return,
-            Some(_) => self.retire(package),
-            None => {}
+    /// Refuses a package a part of whose grants is not what it was, and ends what is kept of it since it was granted something
+    /// else than now. Calls that come within a moment share the look at the disk.
+    fn check_granted(&self, package: &str, grants: &Grants) -> Result<(), CallError> {
+        let lock = || self.granted.lock().unwrap_or_else(PoisonError::into_inner);
+        let last = lock().get(package).map(|(last, at)| (last == grants, at.elapsed() < LATELY));
+        match last {
+            Some((true, true)) => return Ok(()),
+            Some((false, _)) => self.retire(package),
+            _ => {}
         }
-        granted.insert(package.to_owned(), grants.clone());
+        check_unmoved(grants)?;
+        lock().insert(package.to_owned(), (grants.clone(), Instant::now()));
+        Ok(())
     }
 
     fn prepare<'t>(

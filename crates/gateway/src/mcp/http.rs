@@ -103,13 +103,14 @@ pub(crate) async fn post(
     let Ok(text) = std::str::from_utf8(body) else {
         return refused(None, &Error::new(Code::NoJson, "this is no UTF-8"));
     };
-    if let Some(id) = head.get(SESSION).and_then(|id| id.to_str().ok())
-        && let Some(client) = sessions.find(id, shown, &view)
-        && let Some(batch) = serve::batch_of(&client, text)
+    let in_session = head.get(SESSION).map(|id| id.to_str().unwrap_or_default());
+    let client = in_session.and_then(|id| sessions.find(id, shown, &view));
+    if let Some(client) = &client
+        && let Some(batch) = serve::batch_of(client, text)
     {
         // What is told meanwhile has no stream to go to.
         let (line, _unheard) = Line::new();
-        return match serve::answer_batch(gateway, &client, &batch, &line).await {
+        return match Box::pin(serve::answer_batch(gateway, client, &batch, &line)).await {
             Some(answers) => json(StatusCode::OK, answers),
             None => status(StatusCode::ACCEPTED),
         };
@@ -122,12 +123,11 @@ pub(crate) async fn post(
         Ok(other) => Err(other),
         Err((id, error)) => return refused(id.as_ref(), &error),
     };
-    let in_session = head.get(SESSION).map(|id| id.to_str().unwrap_or_default());
-    let client = match in_session {
-        Some(id) => match sessions.find(id, shown, &view) {
-            Some(client) => client,
-            None => return plain(StatusCode::NOT_FOUND, "there is no such session"),
-        },
+    let client = match client {
+        Some(client) => client,
+        None if in_session.is_some() => {
+            return plain(StatusCode::NOT_FOUND, "there is no such session");
+        }
         None => match asked {
             Ok(request) if is_greeting(&request, head) => {
                 let Some((id, client)) = sessions.begin(shown, view) else {
@@ -136,7 +136,7 @@ pub(crate) async fn post(
                 gateway.join(&client);
                 let (line, _unheard) = Line::new();
                 let named = request.id.clone();
-                let answer = serve::answer(gateway, &client, request, &line).await;
+                let answer = Box::pin(serve::answer(gateway, &client, request, &line)).await;
                 let is_well = answer.is_ok();
                 let mut response = json(StatusCode::OK, message::answer(Some(&named), &answer));
                 if is_well && let Ok(id) = HeaderValue::from_str(&id) {
@@ -158,7 +158,7 @@ pub(crate) async fn post(
     match asked {
         Ok(request) => {
             if in_session.is_none()
-                && let Err(error) = check(gateway, &client, head, &request).await
+                && let Err(error) = Box::pin(check(gateway, &client, head, &request)).await
             {
                 return refused(Some(&request.id), &error);
             }
@@ -220,11 +220,12 @@ async fn answer(
     is_in_session: bool,
     head: &HeaderMap,
 ) -> Response {
+    // The line is kept until nobody listens to it: who waits for what comes by it would be woken for nothing when it ends.
     let (line, mut outgoing) = Line::new();
     let may_stream = accepts_events(head);
     let gone = CancellationToken::new();
     let working = {
-        let gone = gone.clone();
+        let (gone, line) = (gone.clone(), line.clone());
         async move {
             let id = request.id.clone();
             let answer = tokio::select! {

@@ -42,7 +42,7 @@ pub(crate) async fn answer(
     let Whole { id, method, params, meta } = request;
     let method = &*method;
     if method == "initialize" && meta.revision.is_none() {
-        return greeted(gateway, client, note_greeting(client, &params)?).await;
+        return Box::pin(greeted(gateway, client, note_greeting(client, &params)?)).await;
     }
     let (revision, capabilities) = match client.greeting() {
         Some(greeting) if meta.revision.is_none() => (greeting.revision, greeting.capabilities),
@@ -142,14 +142,16 @@ async fn dispatch(
             Ok(discovered(&stock, &asked.client.view))
         }
         "prompts/list" | "resources/list" | "resources/templates/list" => {
-            servers::list(gateway, asked, method, &params).await
+            Box::pin(servers::list(gateway, asked, method, &params)).await
         }
-        "prompts/get" => servers::prompt(gateway, asked, params).await,
-        "resources/read" => servers::read(gateway, asked, params).await,
-        "completion/complete" => servers::complete(gateway, asked, params).await,
-        "subscriptions/listen" if stateless => listen::listen(gateway, asked, &params).await,
+        "prompts/get" => Box::pin(servers::prompt(gateway, asked, params)).await,
+        "resources/read" => Box::pin(servers::read(gateway, asked, params)).await,
+        "completion/complete" => Box::pin(servers::complete(gateway, asked, params)).await,
+        "subscriptions/listen" if stateless => {
+            Box::pin(listen::listen(gateway, asked, &params)).await
+        }
         "tasks/get" | "tasks/update" | "tasks/cancel" if stateless => {
-            tasks::answer(gateway, asked, method, params).await
+            Box::pin(tasks::answer(gateway, asked, method, params)).await
         }
         "ping" if !stateless => Ok("{}".to_owned()),
         "logging/setLevel" if !stateless => {
@@ -164,14 +166,14 @@ async fn dispatch(
         "resources/subscribe" | "resources/unsubscribe" if !stateless => {
             let uri = params["uri"].as_str().ok_or_else(|| missing("uri"))?.to_owned();
             if method == "resources/subscribe" {
-                servers::watch(gateway, asked, method, &uri).await?;
+                Box::pin(servers::watch(gateway, asked, method, &uri)).await?;
                 lock(&asked.client.watched).insert(uri);
                 return Ok("{}".to_owned());
             }
             lock(&asked.client.watched).remove(&uri);
             // Others may still want to be told.
             if !gateway.is_watched(&uri) {
-                servers::watch(gateway, asked, method, &uri).await?;
+                Box::pin(servers::watch(gateway, asked, method, &uri)).await?;
             }
             Ok("{}".to_owned())
         }

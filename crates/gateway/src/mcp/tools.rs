@@ -63,7 +63,7 @@ pub(crate) async fn call(
         Some(_) => return Err(Error::new(Code::BadParameters, "`params.arguments` is no object")),
     };
     let answers = Answers::of(&mut params);
-    let mut stock = gateway.stock().await;
+    let mut stock = gateway.shelf.stock_for_call().await;
     let view = &asked.client.view;
     if let Some(own) = finding::meant(&name, &stock, view) {
         return Box::pin(finding::call(gateway, asked, &stock, own, arguments, answers)).await;
@@ -143,10 +143,12 @@ pub(crate) async fn make(
                 if running.is_asked() {
                     return making.asks(running);
                 }
-                return making.follow(running).await;
+                return Box::pin(making.follow(running)).await;
             }
             State::Server(state) => resumed = Some(Resumed { responses, state }),
-            State::Ticket(name) => ticket = asking::answered(&making, &name, &responses).await?,
+            State::Ticket(name) => {
+                ticket = Box::pin(asking::answered(&making, &name, &responses)).await?;
+            }
             State::Task(_) | State::TaskOf(..) => return Err(not_ours()),
         }
     } else if let Some(responses) = answers.responses {
@@ -234,7 +236,7 @@ impl Making<'_> {
             calling.ended(failure(&made));
             made
         });
-        self.follow(Running::new(call, questions, cancel)).await
+        Box::pin(self.follow(Running::new(call, questions, cancel))).await
     }
 
     /// Waits for what comes of a call that runs beside.

@@ -164,13 +164,13 @@ impl Host {
                     {
                         blocked.extend(complaint::loopback(error, &running.call.input, &rules));
                     }
-                    let absent = running.plan.absent();
-                    if let Err(error) = &mut ran.output
-                        && !absent.is_empty()
-                    {
-                        let told =
-                            |(kind, value): &(GrantKind, &str)| json!({ kind.name(): value });
-                        error.details["absent"] = absent.iter().map(told).collect();
+                    if let Err(error) = &mut ran.output {
+                        let absent = running.plan.absent();
+                        if !absent.is_empty() {
+                            let told =
+                                |(kind, value): &(GrantKind, &str)| json!({ kind.name(): value });
+                            error.details["absent"] = absent.iter().map(told).collect();
+                        }
                         // To grant it again would not bring it back.
                         blocked.retain(|one| absent.iter().all(|(_, value)| *value != one.asked));
                     }
@@ -297,7 +297,8 @@ impl Host {
                 ran
             }
             Way::Http(one) => {
-                let answered = self.web.call((one, &plan.redactor), action, until, stream).await;
+                let answered = self.web.call((one, &plan.redactor), action, until, stream);
+                let answered = Box::pin(answered).await;
                 let mut ran = Ran::of(answered.output, answered.blocked);
                 ran.redact(&tokens(&answered.told));
                 Ran { attempts: answered.attempts, is_walled: false, ..ran }

@@ -61,6 +61,9 @@ const PATIENT_FALLS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
 const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
+/// How long a call is held that nobody starts a server for, so that who calls again and again takes nothing from the others.
+const BREATH: Duration = Duration::from_millis(20);
+
 const AUTHORIZATION: HeaderName = HeaderName::from_static("authorization");
 
 /// The servers that are spoken with.
@@ -279,11 +282,11 @@ impl Servers {
                 let order = || Order::new(argv, walls, plan.longest, redactor.clone());
                 let key = plan.key.get_or_init(|| order().key());
                 let key = format!("{key} {may_ask}");
-                let start = async {
+                let start = async || {
                     let named = (&*plan.name, client);
                     Server::start(launcher, &order(), named, &*self.eras, until).await
                 };
-                self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
+                self.kept_or(plan, &key, warmth, until, start).await
             }
             Place::Url { url, headers, rules } => {
                 // Who signed in comes before what the package says.
@@ -292,14 +295,14 @@ impl Servers {
                 let headers = &headers;
                 let of = secret_too(headers);
                 let key = format!("{url} {of:?} {rules:?} {} {may_ask}", plan.longest);
-                let start = async {
+                let start = async || {
                     let line = Line::new(rules)?;
                     let (url, way, longest) = (url.clone(), Way::Either, plan.longest);
                     let name = &plan.name;
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
+                self.kept_or(plan, &key, warmth, until, start).await
             }
             Place::Registry { url, server, rules } => {
                 let (tool, bearer) = (&plan.tool, plan.bearer.as_ref().map(Bearer::secret));
@@ -308,7 +311,7 @@ impl Servers {
                     "{url} {server:?} {tool} {rules:?} {} {asks:?} {may_ask}",
                     plan.longest
                 );
-                let start = async {
+                let start = async || {
                     let line = Line::new(rules)?;
                     let named = server.as_deref();
                     let (url, way) = registry::find(&line, url, named, tool, until).await?;
@@ -317,7 +320,7 @@ impl Servers {
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or(plan, &key, warmth, until, Box::pin(start)).await
+                self.kept_or(plan, &key, warmth, until, start).await
             }
         }
     }
@@ -329,10 +332,10 @@ impl Servers {
         key: &str,
         warmth: Warmth,
         until: Instant,
-        start: impl Future<Output = Result<Server, CallError>>,
+        start: impl AsyncFnOnce() -> Result<Server, CallError>,
     ) -> Result<Arc<Server>, CallError> {
         if warmth == Warmth::Cold {
-            return start.await.map(Arc::new);
+            return Box::pin(start()).await.map(Arc::new);
         }
         let key = (plan.owner.package.clone(), format!("{} {key}", plan.owner.state));
         let slot = Arc::clone(self.lock().entry(key).or_default());
@@ -347,9 +350,13 @@ impl Servers {
         if let Some(gone) = place.server.take() {
             place.falls = if gone.has_served() { 0 } else { place.falls + 1 };
         }
-        place.check_pause()?;
+        if let Err(error) = place.check_pause() {
+            drop(place);
+            tokio::time::sleep_until(until.min(Instant::now() + BREATH).into()).await;
+            return Err(error);
+        }
         place.at = Some(Instant::now());
-        let started = start.await.inspect_err(|_| place.falls += 1)?;
+        let started = Box::pin(start()).await.inspect_err(|_| place.falls += 1)?;
         let server = Arc::new(started);
         place.server = Some(Arc::clone(&server));
         drop(place);
