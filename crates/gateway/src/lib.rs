@@ -15,6 +15,7 @@
 //! | `bring` | tools that an agent, or somebody with a token, has installed |
 //! | `call` | a call that somebody else than a client of MCP asks for |
 //! | [`mcp`] | MCP, in both of its eras |
+//! | `lanes` | the threads that serve clients |
 //! | [`socket`], [`relay`] | the one host of a home, and what clients start that leads there |
 //! | [`token`] | who may do what over HTTP |
 //! | [`web`] | the gateway over HTTP, and the console of its owner |
@@ -23,6 +24,7 @@ mod bring;
 mod call;
 mod door;
 mod gateway;
+mod lanes;
 mod mark;
 pub mod mcp;
 mod offer;
@@ -40,5 +42,6 @@ mod watch;
 pub mod web;
 
 pub use gateway::{Gateway, Options};
+pub use lanes::Lanes;
 pub use steward::Steward;
 pub use view::View;

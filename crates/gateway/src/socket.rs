@@ -15,6 +15,7 @@ use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
 
 use crate::gateway::Gateway;
+use crate::lanes::Lanes;
 use crate::mcp::lines::{Caller, speak};
 use crate::view::View;
 
@@ -193,6 +194,7 @@ pub async fn serve(
     gateway: Arc<Gateway>,
     seat: Arc<Seat>,
     listener: UnixListener,
+    lanes: Arc<Lanes>,
     stay: Stay,
     stop: CancellationToken,
 ) {
@@ -205,11 +207,14 @@ pub async fn serve(
                     tokio::time::sleep(Duration::from_millis(50)).await;
                     continue;
                 };
+                let Ok(stream) = stream.into_std() else { continue };
                 let here = Here::new(&clients);
                 let (gateway, stop) = (Arc::clone(&gateway), stop.clone());
-                tokio::spawn(async move {
+                lanes.serve(async move {
                     let _here = here;
-                    let _ = welcome(&gateway, stream, stay, &stop).await;
+                    if let Ok(stream) = UnixStream::from_std(stream) {
+                        let _ = welcome(&gateway, stream, stay, &stop).await;
+                    }
                 });
             }
             () = tokio::time::sleep(LOOK_AGAIN) => {

@@ -9,7 +9,7 @@ use clap::Args;
 use gateway::socket::{Seat, Stay, Told, Want, Wish, connect};
 use gateway::token::{Role, Tokens};
 use gateway::web::Settings;
-use gateway::{Gateway, Options, socket, web};
+use gateway::{Gateway, Lanes, Options, socket, web};
 use host::{CancellationToken, Host, Records, fleet};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -83,11 +83,12 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         let message = "--without-token is for this machine alone, and others reach that address";
         return Err(Failure::invalid(message).hint("`haft token new NAME` makes a token"));
     }
+    let failed = |error| Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error);
+    // What is served is served by threads of its own.
     let runtime =
-        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(threads()).build();
-    let runtime = runtime.map_err(|error| {
-        Failure::new(Exit::Unavailable, "failed to start a runtime").cause(error)
-    })?;
+        tokio::runtime::Builder::new_multi_thread().enable_all().worker_threads(1).build();
+    let (runtime, lanes) = (runtime.map_err(failed)?, Lanes::open(threads()).map_err(failed)?);
+    let lanes = Arc::new(lanes);
     // Nobody makes room for somebody who could not serve.
     let (settings, launcher) = (owner::settings(home)?, walls::launcher()?);
     let listener = if args.background { None } else { Some(runtime.block_on(listen(args))?) };
@@ -121,6 +122,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             Arc::clone(&gateway),
             Arc::clone(&seat),
             listening,
+            Arc::clone(&lanes),
             stay,
             stop.clone(),
         ));
@@ -129,7 +131,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             let settings = Settings { listening: address, ..over_http(args, home)? };
             tell(address, args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
             let stopped = stop.clone();
-            web::serve(Arc::clone(&gateway), listener, settings, async move {
+            web::serve(Arc::clone(&gateway), listener, settings, &lanes, async move {
                 stopped.cancelled().await;
             })
             .await;

@@ -12,7 +12,6 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use axum::Router;
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
@@ -20,6 +19,9 @@ use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
 use axum::routing::{any, delete, get, post};
+use axum::{Extension, Router};
+use futures_util::FutureExt as _;
+use tower::ServiceExt as _;
 
 use self::console::Console;
 use self::guard::Guard;
@@ -30,6 +32,9 @@ use crate::mcp::http::{self, Sessions, plain};
 use crate::token::{Role, Token, Tokens};
 use crate::view::View;
 use crate::watch::CONTENT_TYPE;
+
+/// Where everything that is installed is spoken with.
+const ALL: &str = "/mcp";
 
 /// The largest body of a request.
 const LARGEST: usize = 16 << 20;
@@ -116,10 +121,24 @@ impl Web {
     }
 }
 
-/// Every route.
+/// Answers a request. Nearly all are messages to everything that is installed, so that comes before any other route.
+async fn answer(web: &Arc<Web>, router: &Router, request: Request) -> Response {
+    if request.uri().path() != ALL {
+        let Ok(response) = router.clone().oneshot(request).await;
+        return response;
+    }
+    if let Err(words) = web.guard.check(request.headers()) {
+        return plain(StatusCode::FORBIDDEN, words);
+    }
+    match web.shown(request.headers()) {
+        Some(shown) => speak(web, request, shown, View::All).await,
+        None => nobody(ALL),
+    }
+}
+
+/// Every other route.
 fn router(web: Arc<Web>) -> Router {
     let agents = Router::new()
-        .route("/mcp", any(all))
         .route("/mcp/{profile}", any(profile))
         .route("/mcp/raw/{*package}", any(raw))
         .route("/v1/tools.json", get(plain::tools))
@@ -159,7 +178,7 @@ async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) ->
 
 /// A refusal as whoever asks there reads it: MCP has errors of its own.
 fn refused(path: &str, status: StatusCode, code: &str, words: &str) -> Response {
-    if path == "/mcp" || path.starts_with("/mcp/") {
+    if path == ALL || path.starts_with("/mcp/") {
         plain(status, words)
     } else {
         plain::wrong(status, code, words)
@@ -168,15 +187,17 @@ fn refused(path: &str, status: StatusCode, code: &str, words: &str) -> Response 
 
 /// Refuses whoever shows no token.
 async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -> Response {
-    let Some(shown) = web.shown(request.headers()) else {
-        let words = "show a token that counts: `Authorization: Bearer …`";
-        let status = StatusCode::UNAUTHORIZED;
-        let mut response = refused(request.uri().path(), status, "unauthorized", words);
-        response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
-        return response;
-    };
+    let Some(shown) = web.shown(request.headers()) else { return nobody(request.uri().path()) };
     request.extensions_mut().insert(shown);
     next.run(request).await
+}
+
+/// What somebody is told who shows no token that counts.
+fn nobody(path: &str) -> Response {
+    let words = "show a token that counts: `Authorization: Bearer …`";
+    let mut response = refused(path, StatusCode::UNAUTHORIZED, "unauthorized", words);
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
 }
 
 /// What was counted, for Prometheus.
@@ -187,36 +208,31 @@ async fn metrics(State(web): State<Arc<Web>>) -> Response {
     response
 }
 
-async fn all(State(web): State<Arc<Web>>, request: Request) -> Response {
-    speak(&web, request, View::All).await
-}
-
 async fn profile(
     State(web): State<Arc<Web>>,
     Path(name): Path<String>,
+    Extension(shown): Extension<Shown>,
     request: Request,
 ) -> Response {
     if !web.gateway.stock().await.policy.profiles.contains_key(&name) {
         return plain(StatusCode::NOT_FOUND, "there is no such profile");
     }
-    speak(&web, request, View::Profile(name)).await
+    speak(&web, request, shown, View::Profile(name)).await
 }
 
 async fn raw(
     State(web): State<Arc<Web>>,
     Path(package): Path<String>,
+    Extension(shown): Extension<Shown>,
     request: Request,
 ) -> Response {
     match web.gateway.stock().await.package(&package) {
-        Some(found) => speak(&web, request, View::Raw(found.id.clone())).await,
+        Some(found) => speak(&web, request, shown, View::Raw(found.id.clone())).await,
         None => plain(StatusCode::NOT_FOUND, "there is no such package"),
     }
 }
 
-async fn speak(web: &Arc<Web>, request: Request, view: View) -> Response {
-    let Some(shown) = request.extensions().get::<Shown>().cloned() else {
-        return plain(StatusCode::UNAUTHORIZED, "show a token that counts");
-    };
+async fn speak(web: &Arc<Web>, request: Request, shown: Shown, view: View) -> Response {
     let view = match (&shown.profile, view) {
         // A token for a part of what is there sees no more of it under any address.
         (Some(own), View::All) => View::Profile(own.clone()),
@@ -230,7 +246,7 @@ async fn speak(web: &Arc<Web>, request: Request, view: View) -> Response {
         Method::POST => match read(body).await {
             Ok(body) => {
                 let (gateway, sessions) = (&web.gateway, &web.sessions);
-                Box::pin(http::post(gateway, sessions, &shown, view, headers, &body)).await
+                http::post(gateway, sessions, &shown, view, headers, &body).boxed().await
             }
             Err(response) => response,
         },

@@ -1,16 +1,21 @@
 //! Connections: each is served until it ends, and none is waited for too long.
 
+use std::convert::Infallible;
 use std::sync::Arc;
 use std::time::Duration;
 
+use axum::body::Body;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
-use hyper_util::service::TowerToHyperService;
-use tokio::net::TcpListener;
+use tokio::net::{TcpListener, TcpStream};
 
-use super::{Settings, Web, router};
+use super::{Settings, Web, answer, router};
 use crate::gateway::Gateway;
+use crate::lanes::Lanes;
 
 /// How long a client may take to say what it wants.
 const HEAD: Duration = Duration::from_secs(30);
@@ -26,10 +31,11 @@ pub async fn serve(
     gateway: Arc<Gateway>,
     listener: TcpListener,
     settings: Settings,
+    lanes: &Lanes,
     stop: impl Future<Output = ()>,
 ) {
     let web = Arc::new(Web::new(gateway, settings));
-    let router = router(Arc::clone(&web));
+    let doors = Arc::new((Arc::clone(&web), router(Arc::clone(&web))));
     let places = Arc::new(tokio::sync::Semaphore::new(MOST));
     let graceful = GracefulShutdown::new();
     let mut builder = Builder::new(TokioExecutor::new());
@@ -48,11 +54,21 @@ pub async fn serve(
         };
         let Ok(place) = Arc::clone(&places).try_acquire_owned() else { continue };
         let _ = stream.set_nodelay(true);
-        let service = TowerToHyperService::new(router.clone());
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
-        let connection = graceful.watch(connection.into_owned());
-        tokio::spawn(async move {
-            let _ = connection.await;
+        // It was accepted here, and is watched by the thread that serves it.
+        let Ok(stream) = stream.into_std() else { continue };
+        let (doors, builder, watcher) = (Arc::clone(&doors), builder.clone(), graceful.watcher());
+        lanes.serve(async move {
+            let service = service_fn(move |request: Request<Incoming>| {
+                let doors = Arc::clone(&doors);
+                async move {
+                    let (web, router) = &*doors;
+                    Ok::<_, Infallible>(answer(web, router, request.map(Body::new)).await)
+                }
+            });
+            if let Ok(stream) = TcpStream::from_std(stream) {
+                let connection = builder.serve_connection(TokioIo::new(stream), service);
+                let _ = watcher.watch(connection.into_owned()).await;
+            }
             drop(place);
         });
     }
