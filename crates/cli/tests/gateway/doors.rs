@@ -83,6 +83,35 @@ fn tokens_are_shown_once_and_kept_as_digests() {
 }
 
 #[test]
+fn the_owner_hears_that_no_token_can_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = home(&[], OPEN);
+    let good = with_token(&desk, &["laptop"]);
+    let (tokens, log) = (desk.path("home/tokens.json"), desk.path("said"));
+    let saying = std::fs::File::create(&log).unwrap();
+    let gate = Gate::open_saying(&desk, &[], &[], saying.into());
+    let said = || std::fs::read_to_string(&log).unwrap();
+    let ask = || gate.post("/mcp", &[("authorization", &good)], &greeting()).status;
+    assert_eq!((ask(), said().as_str()), (200, ""));
+    std::fs::set_permissions(&tokens, PermissionsExt::from_mode(0o644)).unwrap();
+    assert_eq!((ask(), ask()), (401, 401));
+    let told = said();
+    assert!(told.starts_with("warning: no token lets anybody in: "), "{told}");
+    assert!(told.contains("tokens.json") && told.contains("chmod 600"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    std::fs::set_permissions(&tokens, PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(ask(), 200);
+    std::fs::write(&tokens, "[").unwrap();
+    assert_eq!((ask(), ask()), (401, 401));
+    assert_eq!(said().lines().count(), 2, "{}", said());
+    drop(gate);
+    // It is told at the start too, before anybody is refused.
+    let saying = std::fs::File::create(&log).unwrap();
+    let _gate = Gate::open_saying(&desk, &[], &[], saying.into());
+    assert!(said().contains("no token lets anybody in"), "{}", said());
+}
+
+#[test]
 fn a_session_is_its_own_and_ends() {
     let desk = home(&[], OPEN);
     let (one, other) = (with_token(&desk, &["one"]), with_token(&desk, &["other"]));
