@@ -112,6 +112,28 @@ fn the_owner_hears_that_no_token_can_be_read() {
 }
 
 #[test]
+fn programs_are_told_in_json_that_there_is_nothing() {
+    let desk = home(&[], OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    for path in ["/v1/nothing", "/v1", "/capability/nothing", "/capability/get", "/metrics/a"] {
+        let answer = gate.send("GET", path, &[], "");
+        assert_eq!((answer.status, &*answer.headers["content-type"]), (404, "application/json"));
+        let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(told["error"]["code"], "not_found", "{path}: {told}");
+        assert!(told["error"]["message"].is_string(), "{path}: {told}");
+    }
+    for path in ["/mcp/a/b", "/mcp/raw", "/mcp/"] {
+        let answer = gate.post(path, &[], &greeting());
+        let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!((answer.status, &told["jsonrpc"]), (404, &json!("2.0")), "{path}: {told}");
+        assert!(told["error"]["message"].is_string(), "{path}: {told}");
+    }
+    // People are shown a page.
+    let answer = gate.send("GET", "/nothing", &[], "");
+    assert!(answer.status == 404 && answer.headers["content-type"].starts_with("text/html"));
+}
+
+#[test]
 fn a_session_is_its_own_and_ends() {
     let desk = home(&[], OPEN);
     let (one, other) = (with_token(&desk, &["one"]), with_token(&desk, &["other"]));
