@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
@@ -84,6 +84,8 @@ pub(crate) struct Client {
     pub(crate) asks: bool,
     /// What was agreed on when it greeted, in the older era.
     greeting: Mutex<Option<Greeting>>,
+    /// Whether it was told then that there are prompts and resources.
+    has_servers: AtomicBool,
     /// What it was asked and has not answered.
     questions: Mutex<HashMap<Id, oneshot::Sender<Result<Value, Refused>>>>,
     asked: AtomicU64,
@@ -122,6 +124,7 @@ impl Client {
             folder,
             asks,
             greeting: Mutex::default(),
+            has_servers: AtomicBool::new(false),
             questions: Mutex::default(),
             asked: AtomicU64::new(0),
             running: Mutex::default(),
@@ -143,6 +146,17 @@ impl Client {
 
     pub(crate) fn greet(&self, greeting: Greeting) {
         *lock(&self.greeting) = Some(greeting);
+    }
+
+    /// Notes what it is told that there is.
+    pub(crate) fn declare(&self, capabilities: &Value) {
+        let has_servers = capabilities.get("prompts").is_some();
+        self.has_servers.store(has_servers, Ordering::Relaxed);
+    }
+
+    /// Whether it was told that there is a list of these.
+    pub(crate) fn was_told_of(&self, list: &str) -> bool {
+        list == "tools" || self.has_servers.load(Ordering::Relaxed)
     }
 
     pub(crate) fn log_from(&self, level: &str) {

@@ -206,6 +206,7 @@ async fn greeted(
 ) -> Result<String, Error> {
     let stock = gateway.stock().await;
     let mut offered = capabilities_of(&stock, &client.view);
+    client.declare(&offered);
     offered["logging"] = json!({});
     let mut told = json!({
         "protocolVersion": revision.name(),
