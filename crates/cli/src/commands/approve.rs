@@ -412,6 +412,8 @@ fn to_value(ticket: &Ticket) -> Value {
         "because": shown["because"],
         "message": shown["message"],
         "surface": ticket.asked.surface,
+        "client": shown["client"],
+        "client_says": shown["client_says"],
         "session": ticket.shown.session,
         "since": ticket.created.to_string(),
         "expires": ticket.expires.to_string(),
@@ -433,15 +435,27 @@ fn words(ticket: &Ticket) -> String {
     let steps = shown["steps"].as_array().into_iter().flatten();
     let steps: String = steps.map(|one| format!("  step {}\n", steps::words(one))).collect();
     format!(
-        "{} `{}` of {} by {} until {}\n  {}\n{quoted}{steps}  because {}\n",
+        "{} `{}` of {} by {}{} until {}\n  {}\n{quoted}{steps}  because {}\n",
         ticket.id,
         line(&ticket.asked.action),
         text("package"),
         line(&ticket.asked.surface),
+        who(&shown),
         ticket.expires,
         line(&shown["input"].to_string()),
         text("because"),
     )
+}
+
+/// Who asks: what the owner calls it, and what its program says that it is, which nobody has proved.
+fn who(shown: &Value) -> String {
+    match (shown["client"].as_str(), shown["client_says"].as_str()) {
+        (Some(name), Some(says)) => {
+            format!(" ({}, which says that it is `{}`)", line(name), line(says))
+        }
+        (Some(name), None) => format!(" ({})", line(name)),
+        (None, _) => String::new(),
+    }
 }
 
 /// The one question that waits under a name, or the beginning of one.

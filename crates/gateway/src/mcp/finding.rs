@@ -207,7 +207,7 @@ async fn request(
         let words = format!("`tool` and `why` are texts of 1 to {LONGEST_WISH} bytes");
         return Ok(wrong(asked, &words));
     };
-    let (surface, at) = (asked.client.surface().name().to_owned(), host::records::now());
+    let (surface, at) = (asked.surface().name().to_owned(), host::records::now());
     let wish = Wish { tool, why, surface, at };
     let noted = stock.host.records().state.wish(&wish).await;
     noted.map_err(|error| Error::new(Code::Internal, error.to_string()))?;

@@ -169,7 +169,7 @@ impl Making<'_> {
         Call {
             action: self.offer.action.clone(),
             input: self.input.clone(),
-            surface: client.surface(),
+            surface: self.asked.surface(),
             approver: None,
             ticket,
             folder: client.folder.clone(),

@@ -26,6 +26,9 @@ pub(super) struct Question {
     /// What it changes, in a word or two, and how much that weighs.
     pub(super) effect: (&'static str, &'static str),
     pub(super) surface: String,
+    /// What the owner calls the client, and what its program says that it is.
+    pub(super) client: Option<String>,
+    pub(super) client_says: Option<String>,
     pub(super) expires: Moment,
     pub(super) left: String,
     pub(super) because: String,
@@ -76,6 +79,8 @@ impl Question {
                 .and_then(|action| action.summary.clone().or_else(|| action.description.clone())),
             effect: (effect.0, if effect.1 == words::Weight::Ask { "warn" } else { "plain" }),
             surface: ticket.asked.surface.clone(),
+            client: shown["client"].as_str().map(str::to_owned),
+            client_says: shown["client_says"].as_str().map(str::to_owned),
             expires: Moment::new(ticket.expires, now),
             left: left(ticket.expires, now),
             because: shown["because"].as_str().unwrap_or_default().to_owned(),
