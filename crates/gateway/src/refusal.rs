@@ -1,6 +1,7 @@
 //! What an agent is told of a call that came to nothing: what happened, who can change that, and whether to try again.
 
 use host::{CallError, Kind, Tool};
+use policy::Denial;
 use serde_json::{Value, json};
 
 /// The result of a call that came to nothing.
@@ -8,10 +9,11 @@ pub(crate) fn told(error: &CallError, tool: &Tool, console: Option<&str>) -> Val
     let refusal = value(error, tool, console);
     let text = |key: &str| refusal[key].as_str().map(|words| format!(" {words}"));
     let words = format!(
-        "{}.{}{}",
+        "{}.{}{} (code: {})",
         error.message.trim_end_matches('.'),
         text("grant").unwrap_or_default(),
-        text("retry").unwrap_or_default()
+        text("retry").unwrap_or_default(),
+        error.kind.code(),
     );
     json!({
         "content": [{ "type": "text", "text": words }],
@@ -58,9 +60,17 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
             "The owner decides in policy.toml whom to trust (`[trust]`, or `allow` of the package)."
                 .to_owned()
         }
+        Kind::Denied if is(error, &Denial::Refused) => {
+            "They were asked about this very call, and their no stands.".to_owned()
+        }
         Kind::Denied => "The owner decides that in policy.toml.".to_owned(),
         _ => return None,
     })
+}
+
+/// Whether a call was refused for this reason, itself or a step of it.
+fn is(error: &CallError, denial: &Denial) -> bool {
+    error.message.ends_with(&denial.to_string())
 }
 
 /// The scopes that signing in has to ask for. A server named them, so one that is more than a word to a shell stays among
@@ -78,6 +88,9 @@ fn retry(error: &CallError) -> &'static str {
         Kind::NeedsApproval(_) => "Make exactly the same call again once they have answered.",
         Kind::NeedsLogin | Kind::MissingInput | Kind::Blocked(_) => {
             "Make the same call again once that is done."
+        }
+        Kind::Denied if is(error, &Denial::Refused) => {
+            "Do not make this call again unless they ask you to."
         }
         Kind::Denied | Kind::Distrusted => "Do not try again: it stays refused.",
         Kind::BadInput => "Call it again with other arguments.",
@@ -98,6 +111,17 @@ fn retry(error: &CallError) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_no_of_the_owner_is_told_as_one() {
+        let no = CallError::new(Kind::Denied, Denial::Refused.to_string());
+        assert_eq!(
+            grant(&no, "mcpb:a", None).unwrap() + " " + retry(&no),
+            "They were asked about this very call, and their no stands. Do not make this call again unless they ask you to."
+        );
+        let policy = CallError::new(Kind::Denied, Denial::Package.to_string());
+        assert!(grant(&policy, "mcpb:a", None).unwrap().contains("policy.toml"));
+    }
 
     #[test]
     fn whoever_signs_in_is_told_the_scopes_that_a_shell_reads_as_words() {

@@ -18,6 +18,9 @@ fn asked() -> (Desk, Desk) {
     (home(&[("wipe", &path)], ASK), scripts)
 }
 
+/// What an agent is told after a no.
+const NO: &str = "the owner said no. They were asked about this very call, and their no stands. Do not make this call again unless they ask you to. (code: denied)";
+
 fn waiting(desk: &Desk) -> Vec<Value> {
     desk.done(&["approve", "list", "--json"]).json().as_array().unwrap().clone()
 }
@@ -91,7 +94,8 @@ fn a_refusal_is_told_as_one() {
     desk.done(&["approve", "deny", &ticket]);
     let told = call();
     assert_eq!(told["structuredContent"]["error"]["code"], "denied", "{told}");
-    assert!(words(&told).contains("Do not try again"), "{told}");
+    assert_eq!(words(&told), NO, "{told}");
+    assert_eq!(told["structuredContent"]["error"]["who"], "owner", "{told}");
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn the_person_at_a_client_of_the_older_era_is_asked_in_it() {
     let (desk, _scripts) = asked();
     let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
     for (what, decision, expected) in
-        [("a", "allow", "wiped a 1"), ("b", "deny", "refused"), ("a", "allow", "wiped a 2")]
+        [("a", "allow", "wiped a 1"), ("b", "deny", NO), ("a", "allow", "wiped a 2")]
     {
         client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "wipe_wipe", "arguments": { "what": what } } }));
         let question = client.next();
