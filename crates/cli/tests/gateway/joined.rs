@@ -111,6 +111,13 @@ fn what_is_installed_or_switched_off_meanwhile_counts_at_once_and_is_told() {
     desk.done(&["disable", "mcpb:counter"]);
     let refused = client.ask("tools/call", &json!({ "name": "counter_count" }));
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let told = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        told.contains("Its owner has switched it off in this home")
+            && told.contains("`haft enable mcpb:counter`"),
+        "{told}"
+    );
+    assert_eq!(refused["error"]["data"]["error"]["code"], "denied", "{refused}");
     desk.done(&["enable", "mcpb:counter"]);
     until("the news", || client.next()["method"] == "notifications/tools/list_changed");
     assert!(client.call("counter_count", json!({}))["content"].is_array());

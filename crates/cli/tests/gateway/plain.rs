@@ -172,6 +172,12 @@ fn capabilities_are_listed_found_and_run_by_those_who_may() {
     desk.done(&["disable", "demo.echo"]);
     let (status, told) = run(&agent, json!({ "id": "demo.echo" }));
     assert_eq!((status, told["error"]["message"].as_str()), (403, Some("capability disabled")));
+    let grant = told["error"]["grant"].as_str().unwrap();
+    assert!(grant.contains("`haft enable mcpkg:demo.echo`, or at http://127.0.0.1:"), "{told}");
+    let (status, told) = ask(&gate, "POST", "/v1/tools/demo_echo/call", &agent, "{}");
+    assert_eq!((status, &told["error"]["code"]), (403, &json!("denied")), "{told}");
+    assert_eq!(told["error"]["grant"], grant);
+    assert_eq!(ask(&gate, "POST", "/v1/tools/demo_echo/call", &half, "{}").0, 404);
     for body in ["{}", "[]", "{"] {
         assert_eq!(ask(&gate, "POST", "/capability/run", &agent, body).0, 400, "{body}");
     }

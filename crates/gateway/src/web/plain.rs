@@ -15,7 +15,7 @@ use super::{Shown, Web, read};
 use crate::call::{self, By};
 use crate::offer::Offer;
 use crate::refusal;
-use crate::shelf::Stock;
+use crate::shelf::{Shelved, Stock};
 use crate::view::{List, View};
 
 /// The definitions of all tools, in one of the formats.
@@ -112,7 +112,12 @@ pub(super) async fn call(
     if let Some(response) = closed(&stock) {
         return response;
     }
-    let Some(found) = called(&stock, &view, &name) else { return unknown(&name) };
+    let Some(found) = called(&stock, &view, &name) else {
+        return match stock.switched_off(&view, &name).await {
+            Some(package) => off(&web, &package),
+            None => unknown(&name),
+        };
+    };
     let stock = web.gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = called(&stock, &view, &name) else { return unknown(&name) };
     let arguments = call::without_needless(arguments, &offer.definition["inputSchema"]);
@@ -123,6 +128,12 @@ pub(super) async fn call(
 
 fn unknown(name: &str) -> Response {
     wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"))
+}
+
+/// A package that is switched off, as that is told over HTTP.
+fn off(web: &Web, package: &Shelved) -> Response {
+    let told = refusal::off(package, web.gateway.console.as_deref());
+    json_of(StatusCode::FORBIDDEN, &json!({ "error": told }))
 }
 
 /// What came of a call, as it is told over HTTP.
