@@ -17,7 +17,7 @@ use super::Console;
 use super::frame::{Frame, Part, done, missing, of_trouble, page, see};
 use super::graph::{self, Graph};
 use super::link;
-use super::moment::{Moment, grouped, latency, percent};
+use super::moment::{Moment, grouped, percent, quantile};
 use super::plot::{self, Plots};
 use super::timeline::{Entry, Timeline, Tone, Wanted};
 use super::tools::{name, standing};
@@ -278,8 +278,7 @@ fn known(told: &Value, now: Time) -> Known {
 }
 
 fn series(one: &Metrics) -> Series {
-    let quantile =
-        |percent| one.latencies.percentile(percent).map_or_else(|| "–".to_owned(), latency);
+    let quantile = |percent| quantile(&one.latencies, percent);
     Series {
         version: one.series.version.clone(),
         action: one.series.action.clone(),
