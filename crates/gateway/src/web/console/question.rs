@@ -73,7 +73,7 @@ impl Question {
         };
         Self {
             ticket: ticket.id.to_string(),
-            address: link::tool(&package),
+            address: link::seen(&package, stock),
             action: ticket.asked.action.clone(),
             summary: action
                 .and_then(|action| action.summary.clone().or_else(|| action.description.clone())),

@@ -9,6 +9,7 @@ use prove::watch;
 
 use super::link;
 use super::moment::Moment;
+use crate::shelf::Stock;
 
 /// How many records are looked at to fill a page, at most.
 const MOST_LOOKED_AT: usize = 20_000;
@@ -103,6 +104,7 @@ pub(super) struct Entry {
     pub(super) at: Moment,
     pub(super) surface: String,
     pub(super) package: String,
+    /// Where there is more about it.
     pub(super) address: String,
     /// What was called, or done to it.
     pub(super) action: String,
@@ -131,7 +133,7 @@ impl Entry {
             at: Moment::new(record.ts, now),
             surface: record.surface.clone(),
             package: record.package.clone(),
-            address: link::tool(&record.package),
+            address: link::calls(&record.package),
             action,
             outcome: outcome(record),
             tone: tone(record),
@@ -140,6 +142,11 @@ impl Entry {
             blocked: record.blocked.iter().map(|one| grant(one, &record.package)).collect(),
             details: details(record),
         }
+    }
+
+    /// The same, which leads to the page of the package where it has one.
+    pub(super) fn linked(self, stock: &Stock) -> Self {
+        Self { address: link::seen(&self.package, stock), ..self }
     }
 }
 

@@ -154,7 +154,7 @@ pub(super) async fn show(
         frame: Frame::new(&console, &visit, Part::Tools, name(&package)).await,
         name: name(&package),
         address: link::tool(&id),
-        calls: format!("/calls?package={}", link::part(&id)),
+        calls: link::calls(&id),
         version: package.version.clone().unwrap_or_default(),
         standing,
         tone,
@@ -201,7 +201,12 @@ pub(super) async fn show(
             .collect(),
         rank,
         graph: model.and_then(|model| graph::draw(model, &stock)),
-        entries: timeline.records.iter().take(SHOWN).map(|one| Entry::new(one, now)).collect(),
+        entries: timeline
+            .records
+            .iter()
+            .take(SHOWN)
+            .map(|one| Entry::new(one, now).linked(&stock))
+            .collect(),
         id,
     })
 }
