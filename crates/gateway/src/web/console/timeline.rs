@@ -212,6 +212,11 @@ fn grant(blocked: &Blocked, package: &str) -> (String, String) {
     (blocked.value.clone(), command)
 }
 
+/// What the digest in a record is of: what is installed is told by all its files, what is called by its manifest.
+fn digest_of(record: &Record) -> &'static str {
+    if record.is_change() { "Digest of its files" } else { "Digest of its manifest" }
+}
+
 fn details(record: &Record) -> Vec<(&'static str, String)> {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let shape = (!record.arguments.is_null()).then(|| record.arguments.to_string());
@@ -229,9 +234,9 @@ fn details(record: &Record) -> Vec<(&'static str, String)> {
         ("Exit status", record.exit.map(|exit| exit.to_string())),
         ("Answer", bytes),
         ("Tried", record.attempts.filter(|tries| *tries > 1).map(|tries| format!("{tries} times"))),
-        ("Card", text(&record.card)),
+        ("Digest of the card", text(&record.card)),
         ("Trace", text(&record.trace)),
-        ("Digest of the package", text(&record.package_digest)),
+        (digest_of(record), text(&record.package_digest)),
     ];
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -285,6 +290,28 @@ mod tests {
         let first = Timeline::read(&folder, &Wanted::default(), None, 1).unwrap();
         assert!(first.next.is_some());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_digest_says_what_it_is_of() {
+        let (folder, now) = (folder("digests"), host::records::now());
+        let call = Call {
+            package: "mcpkg:a".into(),
+            package_digest: "sha256:1".into(),
+            action: "send".into(),
+            ..Call::default()
+        };
+        Audit::new(&folder, Durability::Process).record(&call, &Ending::default(), now).unwrap();
+        let read = Timeline::read(&folder, &Wanted::default(), None, 1).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let mut record = read.records.into_iter().next().unwrap();
+        let named = |record: &Record| {
+            let all = details(record);
+            all.into_iter().find(|(_, value)| value == "sha256:1").map(|(name, _)| name)
+        };
+        assert_eq!(named(&record), Some("Digest of its manifest"));
+        record.change = "install".into();
+        assert_eq!(named(&record), Some("Digest of its files"));
     }
 
     #[test]

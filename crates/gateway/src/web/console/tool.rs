@@ -268,7 +268,7 @@ fn known(told: &Value, now: Time) -> Known {
         ("Installed", text("installed").map(moment)),
         ("From", source),
         ("Digest of its files", text("package")),
-        ("Card that you accepted", text("card")),
+        ("Digest of the card that you accepted", text("card")),
         ("Version before", text("before")),
         ("Folder", text("folder")),
     ];
