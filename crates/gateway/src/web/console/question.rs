@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::link;
 use super::moment::{Moment, left};
+use super::tool::facts;
 use crate::shelf::Stock;
 
 /// A value that is longer is shown behind a click.
@@ -64,7 +65,7 @@ impl Question {
         let action = tool.and_then(|tool| tool.action(&ticket.asked.action));
         let effect = action.map_or(("effects not known", words::Weight::Plain), words::effect);
         let about = ["Network", "Files", "Secrets"];
-        let may = tool.map(|tool| words::facts(&tool.package)).unwrap_or_default();
+        let may = tool.map(|tool| facts(&tool.package)).unwrap_or_default();
         let only_by = match stock.policy.approval.owner_presence {
             Presence::Any => None,
             Presence::Terminal | Presence::Passphrase => {

@@ -10,7 +10,7 @@ use ledger::Time;
 use ledger::audit::Filter;
 use ledger::state::metrics::Metrics;
 use manifest::model::Package;
-use manifest::words::{self, Fact, Weight};
+use manifest::words::{self, Author, Fact, Weight};
 use serde_json::Value;
 
 use super::Console;
@@ -164,7 +164,7 @@ pub(super) async fn show(
         trust: package.trust.name(),
         trouble: package.tool.as_ref().err().cloned(),
         about: model.and_then(Package::blurb).unwrap_or_default().to_owned(),
-        facts: model.map(words::facts).unwrap_or_default(),
+        facts: model.map(facts).unwrap_or_default(),
         scopes: model.map(scopes).unwrap_or_default(),
         grants: grants.iter().map(|one| (one.kind.name().to_owned(), one.value.clone())).collect(),
         attempts: attempts.iter().map(|one| attempt(one, &id)).collect(),
@@ -209,6 +209,21 @@ pub(super) async fn show(
             .collect(),
         id,
     })
+}
+
+/// What a package may do. It reaches its own endpoints too, as its card has it.
+pub(super) fn facts(package: &Package) -> Vec<Fact> {
+    let mut hosts = host::endpoints(package);
+    let named = package.permissions.hosts.iter().filter(|host| !hosts.contains(*host));
+    let named: Vec<_> = named.cloned().collect();
+    hosts.extend(named);
+    let author = if package.permissions.declared { Author::Says } else { Author::IsSilent };
+    let network = words::network(&hosts, author);
+    let mut facts = words::facts(package);
+    facts.iter_mut().filter(|fact| fact.about == network.about).for_each(|fact| {
+        fact.clone_from(&network);
+    });
+    facts
 }
 
 fn scopes(package: &Package) -> Vec<(String, String, String)> {
