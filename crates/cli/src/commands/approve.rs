@@ -49,7 +49,10 @@ enum What {
     Waiting,
     /// Show the tools that agents would have, and are not installed
     Requests {
-        /// Forget them
+        /// Dismiss those for one tool, as its name is shown
+        #[arg(long, value_name = "TOOL", conflicts_with = "clear")]
+        dismiss: Option<String>,
+        /// Dismiss all of them
         #[arg(long)]
         clear: bool,
     },
@@ -177,8 +180,11 @@ pub(crate) fn run(
             done.note(format!("`{}` is not called", line(&ticket.asked.action)));
             json!({ "refused": to_value(&ticket) })
         }
-        What::Requests { clear } => {
-            return requests(*clear, &runtime, home, json_wanted, printer);
+        What::Requests { dismiss: None, clear: false } => {
+            return requests(&runtime, home, json_wanted, printer);
+        }
+        What::Requests { dismiss, .. } => {
+            return dismissed(dismiss.as_deref(), &runtime, home, json_wanted, printer);
         }
         What::Surface(args) => return super::surface::run(args, home, ask, json_wanted, printer),
         What::Rules => {
@@ -204,9 +210,34 @@ pub(crate) fn run(
     done.tell(document, json_wanted, printer)
 }
 
-/// Shows what agents would have, or forgets it.
+/// Dismisses what agents ask for: of one tool, or all of it.
+fn dismissed(
+    tool: Option<&str>,
+    runtime: &tokio::runtime::Runtime,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let count = match owner::records_there(home, runtime)? {
+        Some(records) => runtime.block_on(records.state.forget_wishes(tool)),
+        None => Ok(0),
+    };
+    let count = count.map_err(|error| owner::of_state(&error))?;
+    if let (0, Some(tool)) = (count, tool) {
+        let message = format!("no agent asks for `{}`", line(tool));
+        let hint = "`haft approve requests` shows what they ask for";
+        return Err(Failure::new(Exit::NotFound, message).hint(hint));
+    }
+    if json_wanted {
+        printer.json(&json!({ "forgotten": count }))?;
+    } else {
+        printer.note(&format!("{} dismissed", super::count(count, "request")));
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows what agents would have.
 fn requests(
-    clear: bool,
     runtime: &tokio::runtime::Runtime,
     home: &Home,
     json_wanted: bool,
@@ -218,17 +249,8 @@ fn requests(
         }
         return Ok(Exit::Done);
     };
-    let failed = |error| owner::of_state(&error);
-    if clear {
-        let count = runtime.block_on(records.state.forget_wishes(None)).map_err(failed)?;
-        if json_wanted {
-            printer.json(&json!({ "forgotten": count }))?;
-        } else {
-            printer.note(&format!("{} forgotten", super::count(count, "request")));
-        }
-        return Ok(Exit::Done);
-    }
-    let wishes = runtime.block_on(records.state.wishes()).map_err(failed)?;
+    let wishes = runtime.block_on(records.state.wishes());
+    let wishes = wishes.map_err(|error| owner::of_state(&error))?;
     if json_wanted {
         let told = |one: &Wish| json!({ "tool": one.tool, "why": one.why, "surface": one.surface, "at": one.at.to_string() });
         printer.json(&json!(wishes.iter().map(told).collect::<Vec<_>>()))?;
@@ -242,7 +264,7 @@ fn requests(
         printer.note("agents ask for no tools");
     } else {
         printer.note(
-            "`haft show TOOL` shows what one would be allowed, `haft install TOOL` installs it",
+            "`haft show TOOL` shows what one would be allowed, `haft install TOOL` installs it, `haft approve requests --dismiss TOOL` puts it away",
         );
     }
     Ok(Exit::Done)
