@@ -51,7 +51,7 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
             let ticket = error.details["ticket"].as_str()?;
             let page = console.map(|url| format!(", or at {url}")).unwrap_or_default();
             format!(
-                "It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve refuse {ticket}`{page}."
+                "It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve deny {ticket}`{page}."
             )
         }
         Kind::NeedsLogin => {

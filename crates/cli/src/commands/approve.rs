@@ -23,7 +23,7 @@ use crate::steps;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  haft approve waiting\n  haft approve allow 3f9a --session\n  haft approve always mcpkg:acme.mail send '{\"to\":\"*@example.com\"}'\n  haft approve rules\n  haft approve forget 3"
+    after_help = "Examples:\n  haft approve list\n  haft approve allow 3f9a --session\n  haft approve always mcpkg:acme.mail send '{\"to\":\"*@example.com\"}'\n  haft approve rules\n  haft approve forget 3"
 )]
 pub(crate) struct ApproveArgs {
     #[command(subcommand)]
@@ -45,8 +45,8 @@ enum What {
         pattern: Pattern,
     },
     /// Show the calls of agents that wait for your word
-    #[command(visible_alias = "list")]
-    Waiting,
+    #[command(alias = "waiting")]
+    List,
     /// Show the tools that agents would have, and are not installed
     Requests {
         /// Dismiss those for one tool, as its name is shown
@@ -58,7 +58,7 @@ enum What {
     },
     /// Say yes to a call that waits: once, or for longer
     Allow {
-        /// What `haft approve waiting` shows, or four letters of its beginning or more
+        /// What `haft approve list` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
         ticket: String,
         /// And to every call of this action by the same client, as long as it is connected
@@ -69,9 +69,9 @@ enum What {
         always: Option<Meant>,
     },
     /// Say no to a call that waits
-    #[command(visible_alias = "deny")]
-    Refuse {
-        /// What `haft approve waiting` shows, or four letters of its beginning or more
+    #[command(alias = "refuse")]
+    Deny {
+        /// What `haft approve list` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
         ticket: String,
     },
@@ -140,7 +140,7 @@ pub(crate) fn run(
             done.doubt(declared.doubt_pattern(action, pattern));
             json!({ "remembered": rule_value(&remembered) })
         }
-        What::Waiting => {
+        What::List => {
             let tickets = match owner::records_there(home, &runtime)? {
                 Some(records) => runtime.block_on(records.state.waiting(now())).map_err(failed)?,
                 None => Vec::new(),
@@ -173,7 +173,7 @@ pub(crate) fn run(
             };
             runtime.block_on(allow(&records, &ticket, lasts, &mut done))?
         }
-        What::Refuse { ticket } => {
+        What::Deny { ticket } => {
             let records = owner::records(home, &runtime)?;
             let ticket = runtime.block_on(find(&records, ticket))?;
             runtime.block_on(answer(&records, &ticket, Answer::Refused))?;
@@ -498,7 +498,7 @@ async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
             format!("nothing waits as `{}`", line(name)),
         )
         .hint(format!(
-            "`haft approve waiting` shows what does; write {LEAST_LETTERS} of its letters or more"
+            "`haft approve list` shows what does; write {LEAST_LETTERS} of its letters or more"
         ))),
     }
 }

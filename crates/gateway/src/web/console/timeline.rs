@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use ledger::audit::record::{APPROVE, REFUSE};
 use ledger::audit::{Blocked, BlockedKind, Filter, Kind, Place, Record, page};
 use ledger::{AuditError, Time};
 use prove::watch;
@@ -123,7 +124,7 @@ impl Entry {
     pub(super) fn new(record: &Record, now: Time) -> Self {
         let action = match (record.kind, record.is_change(), record.step.as_str()) {
             (Kind::Torn | Kind::Mended, _, _) => "the log itself".to_owned(),
-            (_, true, _) if record.is_answer() => format!("{} {}", record.change, record.action),
+            (_, true, _) if record.is_answer() => format!("{} {}", answer(record), record.action),
             (_, true, _) => record.change.clone(),
             (_, false, "") => record.action.clone(),
             (_, false, step) => format!("{} (step {step})", record.action),
@@ -147,6 +148,15 @@ impl Entry {
     /// The same, which leads to the page of the package where it has one.
     pub(super) fn linked(self, stock: &Stock) -> Self {
         Self { address: link::seen(&self.package, stock), ..self }
+    }
+}
+
+/// What the owner said to a call, in the words of the buttons.
+fn answer(record: &Record) -> &str {
+    match record.change.as_str() {
+        APPROVE => "allow",
+        REFUSE => "deny",
+        other => other,
     }
 }
 
@@ -293,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_digest_says_what_it_is_of() {
+    fn a_digest_says_what_it_is_of_and_an_answer_is_called_as_its_button() {
         let (folder, now) = (folder("digests"), host::records::now());
         let call = Call {
             package: "mcpkg:a".into(),
@@ -312,6 +322,10 @@ mod tests {
         assert_eq!(named(&record), Some("Digest of its manifest"));
         record.change = "install".into();
         assert_eq!(named(&record), Some("Digest of its files"));
+        for (written, told) in [(APPROVE, "allow send"), (REFUSE, "deny send")] {
+            record.change = written.into();
+            assert_eq!(Entry::new(&record, now).action, told);
+        }
     }
 
     #[test]
