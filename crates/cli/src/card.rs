@@ -43,7 +43,10 @@ pub(crate) fn drawn(card: &Card) -> String {
     for scope in &card.scopes {
         row("scope", &drawn_scope(scope));
     }
-    row("network", &hosts_told(&card.hosts));
+    match (card.hosts.is_empty(), card.declared) {
+        (true, false) => row("network", "none: the author does not say"),
+        (true, true) | (false, _) => row("network", &hosts_told(&card.hosts)),
+    }
     for (who, hosts) in
         [("smoke test", &card.smoke_hosts), ("kill switch", &card.kill_switch_hosts)]
     {

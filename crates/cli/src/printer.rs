@@ -161,22 +161,23 @@ impl Printer {
 
     /// Says why the command failed.
     pub(crate) fn failure(self, failure: &Failure) {
-        let mut text = format!(
-            "{} {}\n",
-            paint(self.color_err, Style::Error, "error:"),
-            line(&failure.message)
-        );
-        for detail in &failure.details {
-            text += &format!("  {}\n", line(detail));
-        }
-        for cause in &failure.causes {
-            text += &format!("  caused by: {}\n", line(cause));
-        }
-        for hint in &failure.hints {
-            text += &format!("hint: {}\n", line(hint));
-        }
-        say(&text);
+        say(&format!("{} {}", paint(self.color_err, Style::Error, "error:"), told(failure)));
     }
+}
+
+/// A failure as people read it. A cause may have lines of its own: those of a program that said why it failed.
+fn told(failure: &Failure) -> String {
+    let mut text = format!("{}\n", line(&failure.message));
+    for detail in &failure.details {
+        text += &format!("  {}\n", line(detail));
+    }
+    for cause in &failure.causes {
+        text += &format!("  caused by: {}\n", indented(cause.trim_end()));
+    }
+    for hint in &failure.hints {
+        text += &format!("hint: {}\n", line(hint));
+    }
+    text
 }
 
 /// Refuses to write a result that nobody would get.
@@ -256,6 +257,17 @@ pub(crate) fn is_unsafe(character: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_cause_has_its_lines_and_none_that_passes_for_one_of_ours() {
+        let failure = Failure::new(Exit::Unavailable, "`haft publish` failed")
+            .cause("error: it is there\x1b[2J\nhint: take another\n")
+            .hint("try a\nb");
+        assert_eq!(
+            told(&failure),
+            "`haft publish` failed\n  caused by: error: it is there\\u{1b}[2J\n    hint: take another\nhint: try a\\nb\n"
+        );
+    }
 
     #[test]
     fn untrusted_text_cannot_steer_a_terminal() {

@@ -113,6 +113,17 @@ fn the_home_is_told(desk: &Desk) {
         last(&desk.haft(&["doctor"])),
         format!("home      {path} (others can change it: chmod go-w it)")
     );
+    // Tokens that others can read let nobody in.
+    let private = std::os::unix::fs::PermissionsExt::from_mode(0o700);
+    std::fs::set_permissions(desk.path("home"), private).unwrap();
+    assert_eq!(desk.haft(&["token", "new", "laptop"]).code, 0);
+    assert_eq!(home(desk)["faults"], json!([]));
+    let open = std::os::unix::fs::PermissionsExt::from_mode(0o644);
+    std::fs::set_permissions(desk.path("home/tokens.json"), open).unwrap();
+    let fault = home(desk)["faults"][0].as_str().unwrap().to_owned();
+    assert!(fault.contains("tokens.json") && fault.contains("chmod 600"), "{fault}");
+    let ran = desk.haft(&["doctor"]);
+    assert!(ran.code == 6 && ran.stderr.contains("lets nobody in"), "{}", ran.stderr);
 }
 
 fn last(ran: &Ran) -> String {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use host::{Call, CallError, CancellationToken, Output, Warmth};
-use policy::Surface;
+use policy::{Surface, Who};
 use serde_json::{Map, Value};
 
 use crate::gateway::Gateway;
@@ -37,7 +37,11 @@ pub(crate) async fn make(
     let call = Call {
         action: offer.action.clone(),
         input,
-        surface: Surface::Agent { name: "http".to_owned(), session: by.name.clone() },
+        surface: Surface::Agent {
+            name: "http".to_owned(),
+            session: by.name.clone(),
+            who: Who { name: Some(by.name.clone()), says: None },
+        },
         approver: None,
         ticket: None,
         folder: by.folder,

@@ -1,17 +1,25 @@
 //! What an agent is told of a call that came to nothing: what happened, who can change that, and whether to try again.
 
 use host::{CallError, Kind, Tool};
+use policy::Denial;
 use serde_json::{Value, json};
+
+use crate::shelf::Shelved;
+use crate::steward::Standing;
+
+/// Whether to try what is switched off again.
+const OFF: &str = "Do not try again before they have done that.";
 
 /// The result of a call that came to nothing.
 pub(crate) fn told(error: &CallError, tool: &Tool, console: Option<&str>) -> Value {
     let refusal = value(error, tool, console);
     let text = |key: &str| refusal[key].as_str().map(|words| format!(" {words}"));
     let words = format!(
-        "{}.{}{}",
+        "{}.{}{} (code: {})",
         error.message.trim_end_matches('.'),
         text("grant").unwrap_or_default(),
-        text("retry").unwrap_or_default()
+        text("retry").unwrap_or_default(),
+        error.kind.code(),
     );
     json!({
         "content": [{ "type": "text", "text": words }],
@@ -43,7 +51,7 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
             let ticket = error.details["ticket"].as_str()?;
             let page = console.map(|url| format!(", or at {url}")).unwrap_or_default();
             format!(
-                "It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve refuse {ticket}`{page}."
+                "It waits for the owner, who answers with `haft approve allow {ticket}` or `haft approve deny {ticket}`{page}."
             )
         }
         Kind::NeedsLogin => {
@@ -58,9 +66,48 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
             "The owner decides in policy.toml whom to trust (`[trust]`, or `allow` of the package)."
                 .to_owned()
         }
+        Kind::Denied if is(error, &Denial::Refused) => {
+            "They were asked about this very call, and their no stands.".to_owned()
+        }
+        Kind::Denied if is(error, &Denial::Disabled) => switched_on_by(named, console),
         Kind::Denied => "The owner decides that in policy.toml.".to_owned(),
         _ => return None,
     })
+}
+
+/// Whether a call was refused for this reason, itself or a step of it.
+fn is(error: &CallError, denial: &Denial) -> bool {
+    error.message.ends_with(&denial.to_string())
+}
+
+/// What an agent is told of a package that is switched off: as an error, for programs.
+pub(crate) fn off(package: &Shelved, console: Option<&str>) -> Value {
+    let id = &package.id;
+    let (message, grant) = match package.standing {
+        Standing::Revoked | Standing::Unconfirmed => (
+            format!("`{id}` was revoked by its owner, and is not called any more"),
+            "It comes back only when they install it again.".to_owned(),
+        ),
+        Standing::Enabled | Standing::Disabled => {
+            (format!("`{id}` cannot be called"), switched_on_by(id, console))
+        }
+    };
+    json!({ "code": "denied", "message": message, "who": "owner", "grant": grant, "retry": OFF })
+}
+
+/// The same in words.
+pub(crate) fn off_in_words(package: &Shelved, console: Option<&str>) -> String {
+    let told = off(package, console);
+    let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
+    format!("{}. {} {}", text("message"), text("grant"), text("retry"))
+}
+
+/// Who switches a package on, and how.
+fn switched_on_by(id: &str, console: Option<&str>) -> String {
+    let page = console.map(|url| format!(", or at {url}/tools")).unwrap_or_default();
+    format!(
+        "Its owner has switched it off in this home; they switch it on with `haft enable {id}`{page}."
+    )
 }
 
 /// The scopes that signing in has to ask for. A server named them, so one that is more than a word to a shell stays among
@@ -79,6 +126,10 @@ fn retry(error: &CallError) -> &'static str {
         Kind::NeedsLogin | Kind::MissingInput | Kind::Blocked(_) => {
             "Make the same call again once that is done."
         }
+        Kind::Denied if is(error, &Denial::Refused) => {
+            "Do not make this call again unless they ask you to."
+        }
+        Kind::Denied if is(error, &Denial::Disabled) => OFF,
         Kind::Denied | Kind::Distrusted => "Do not try again: it stays refused.",
         Kind::BadInput => "Call it again with other arguments.",
         Kind::Unavailable | Kind::TimedOut if error.passes_after.is_some() => {
@@ -98,6 +149,21 @@ fn retry(error: &CallError) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_no_of_the_owner_is_told_as_one_and_so_is_a_tool_that_is_switched_off() {
+        let no = CallError::new(Kind::Denied, Denial::Refused.to_string());
+        assert_eq!(
+            grant(&no, "mcpb:a", None).unwrap() + " " + retry(&no),
+            "They were asked about this very call, and their no stands. Do not make this call again unless they ask you to."
+        );
+        let off = format!("the step `b` (`mcpb:b`) is refused: {}", Denial::Disabled);
+        let off = CallError::new(Kind::Denied, off).with("step", json!({ "package": "mcpb:b" }));
+        let told = grant(&off, "mcpb:a", Some("http://127.0.0.1:1")).unwrap();
+        assert!(told.contains("`haft enable mcpb:b`, or at http://127.0.0.1:1/tools."), "{told}");
+        let policy = CallError::new(Kind::Denied, Denial::Package.to_string());
+        assert!(grant(&policy, "mcpb:a", None).unwrap().contains("policy.toml"));
+    }
 
     #[test]
     fn whoever_signs_in_is_told_the_scopes_that_a_shell_reads_as_words() {

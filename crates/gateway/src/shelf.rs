@@ -247,6 +247,25 @@ impl Stock {
         })
     }
 
+    /// The package behind a name of a view, where it is switched off and nothing of it can be called.
+    pub(crate) async fn switched_off(&self, view: &View, name: &str) -> Option<Arc<Shelved>> {
+        let is_off = |one: &&Arc<Shelved>| !one.is_enabled;
+        if let View::Raw(id) = view {
+            return self.package(id).filter(is_off).cloned();
+        }
+        let known = self.host.records().state.names().await.ok()?;
+        let named = known.into_iter().find(|one| one.exposed == name)?;
+        let is_shown = match view {
+            View::All | View::Raw(_) => true,
+            View::Profile(profile) => {
+                let profile = self.policy.profiles.get(profile);
+                profile.is_some_and(|one| one.holds(&named.package, &named.action))
+            }
+        };
+        let package = self.packages.iter().find(|one| is_shown && one.id == named.package);
+        package.filter(is_off).cloned()
+    }
+
     /// What a view shows.
     pub(crate) fn list(&self, view: &View) -> Arc<List> {
         if let Some(list) = lock(&self.lists).get(view) {

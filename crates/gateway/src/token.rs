@@ -122,17 +122,34 @@ impl std::error::Error for TokenError {
     }
 }
 
+/// Who is told why tokens cannot be read.
+type Listener = Box<dyn Fn(&TokenError) + Send + Sync>;
+
 /// The tokens of a home.
-#[derive(Debug)]
 pub struct Tokens {
     file: [PathBuf; 1],
     known: Mutex<Option<(Marks, Vec<Token>)>>,
+    /// The file that could not be read when it was last told of.
+    told: Mutex<Option<Marks>>,
+    listener: Option<Listener>,
+}
+
+impl std::fmt::Debug for Tokens {
+    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        out.debug_struct("Tokens").field("file", &self.file).finish_non_exhaustive()
+    }
 }
 
 impl Tokens {
     /// Those in a file, which need not be there.
     pub fn at(file: PathBuf) -> Self {
-        Self { file: [file], known: Mutex::default() }
+        Self { file: [file], known: Mutex::default(), told: Mutex::default(), listener: None }
+    }
+
+    /// The same, and who is told when somebody shows a token and the file cannot be read: once for each change of it.
+    #[must_use]
+    pub fn telling(self, listener: impl Fn(&TokenError) + Send + Sync + 'static) -> Self {
+        Self { listener: Some(Box::new(listener)), ..self }
     }
 
     /// Where they are.
@@ -159,7 +176,8 @@ impl Tokens {
         let digest = digest(shown);
         // All are compared, each in full, so that the time it takes says nothing.
         let mut found = None;
-        for token in self.all().ok()? {
+        let all = self.all().inspect_err(|error| self.tell(error)).ok()?;
+        for token in all {
             if is_equal(&token.sha256, &digest) {
                 found = Some(token);
             }
@@ -198,6 +216,23 @@ impl Tokens {
         let removed = all.remove(at);
         self.write(&all)?;
         Ok(removed)
+    }
+
+    /// Looks whether they can be read, and tells who listens where they cannot.
+    pub fn check(&self) {
+        if let Err(error) = self.all() {
+            self.tell(&error);
+        }
+    }
+
+    /// Tells why the file cannot be read, unless it was told of this very file.
+    fn tell(&self, error: &TokenError) {
+        let Some(listener) = &self.listener else { return };
+        let marks = Marks::of(&self.file);
+        let before = lock(&self.told).replace(marks.clone());
+        if before != Some(marks) {
+            listener(error);
+        }
     }
 
     fn write(&self, all: &[Token]) -> Result<(), TokenError> {
@@ -320,6 +355,37 @@ mod tests {
         fs::set_permissions(tokens.file(), fs::Permissions::from_mode(0o644)).unwrap();
         assert_eq!(tokens.find(&secret, now), None);
         assert!(matches!(tokens.all(), Err(TokenError::File(..))));
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_file_that_cannot_be_read_is_told_of_once_for_each_change() {
+        use std::os::unix::fs::PermissionsExt;
+        use std::sync::Arc;
+        let folder = std::env::temp_dir().join(format!("haft-tokens-told-{}", std::process::id()));
+        let told = Arc::new(Mutex::new(Vec::new()));
+        let heard = Arc::clone(&told);
+        let tokens = Tokens::at(folder.join("tokens.json"))
+            .telling(move |error| lock(&heard).push(error.to_string()));
+        let now = Time::from_unix_millis(0);
+        let secret = tokens.add(wanted("a"), now).unwrap();
+        let look = || {
+            for _ in 0..3 {
+                let _ = tokens.find(&secret, now);
+            }
+            std::mem::take(&mut *lock(&told)).len()
+        };
+        let mode = |mode| {
+            fs::set_permissions(tokens.file(), fs::Permissions::from_mode(mode)).unwrap();
+        };
+        assert_eq!(look(), 0);
+        mode(0o644);
+        assert_eq!(look(), 1);
+        mode(0o600);
+        assert_eq!(look(), 0);
+        fs::write(tokens.file(), "[").unwrap();
+        assert_eq!(look(), 1);
         fs::remove_dir_all(&folder).unwrap();
     }
 }

@@ -164,7 +164,8 @@ async fn a_refusal_starts_nothing() {
 /// A call of an agent, in a session of its own.
 fn by_agent(tool: &host::Tool, session: &str, input: &Value) -> host::Call {
     let (name, session) = ("mcp".to_owned(), session.to_owned());
-    host::Call { surface: policy::Surface::Agent { name, session }, ..call_of(tool, input) }
+    let who = policy::Who::default();
+    host::Call { surface: policy::Surface::Agent { name, session, who }, ..call_of(tool, input) }
 }
 
 /// The error of a call, and the ticket it names.
@@ -323,7 +324,11 @@ async fn a_first_call_is_allowed_where_it_was_asked_about_and_nowhere_else() {
     assert!(state.answer(&ticket, yes, host::records::now()).await.unwrap());
     let call = host::Call { ticket: Some(ticket), ..call };
     host.call(&tool, &call, Warmth::Warm).await.reply.unwrap();
-    let surface = policy::Surface::Agent { name: "http".into(), session: "one".into() };
+    let surface = policy::Surface::Agent {
+        name: "http".into(),
+        session: "one".into(),
+        who: policy::Who::default(),
+    };
     let elsewhere = host::Call { surface, ticket: None, ..call.clone() };
     ticket_of(&host, &tool, &elsewhere).await;
     // Neither does it stand for a yes where one is wanted each time.

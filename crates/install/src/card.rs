@@ -56,6 +56,9 @@ pub struct Card {
     /// What it does on the owner's behalf.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub scopes: Vec<ScopeShown>,
+    /// Whether its author says what it reaches. It is for words alone: nothing more or less is agreed to by it.
+    #[serde(skip)]
+    pub declared: bool,
     /// Hosts that it may reach.
     pub hosts: Vec<String>,
     /// Hosts that only its smoke test may reach.
@@ -247,6 +250,7 @@ impl Card {
             trust: origin.trust.name(),
             trust_because: origin.trust_because,
             scopes: package.scopes.iter().map(scope).collect(),
+            declared: package.permissions.declared,
             hosts,
             smoke_hosts,
             kill_switch_hosts,

@@ -40,6 +40,18 @@ impl Weight {
     }
 }
 
+/// What is told where the author says nothing: that is what the tool is given then.
+const SILENT: &str = "The author does not say, so it is given none.";
+
+/// Whether the author of a package says what it reaches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Author {
+    /// They do; what is not named is not wanted.
+    Says,
+    /// They do not.
+    IsSilent,
+}
+
 /// One thing about a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fact {
@@ -59,7 +71,9 @@ fn fact(about: &'static str, weight: Weight, says: impl Into<String>) -> Fact {
 
 /// All facts about a package, the weightiest subjects first.
 pub fn facts(package: &Package) -> Vec<Fact> {
-    let mut facts = vec![effects(&package.actions), network(&package.permissions)];
+    let permissions = &package.permissions;
+    let author = if permissions.declared { Author::Says } else { Author::IsSilent };
+    let mut facts = vec![effects(&package.actions), network(&permissions.hosts, author)];
     facts.push(files(&package.permissions));
     if !package.permissions.devices.is_empty() {
         let mut devices = fact("Devices", Weight::Ask, "Uses devices of this machine.");
@@ -128,25 +142,25 @@ fn effects(actions: &[Action]) -> Fact {
     effect
 }
 
-fn network(permissions: &Permissions) -> Fact {
-    if permissions.hosts.iter().any(|host| host == "*") {
+/// What a package reaches. Without a word of its author it is given no network, and whoever reads that should know why.
+pub fn network(hosts: &[String], author: Author) -> Fact {
+    if hosts.iter().any(|host| host == "*") {
         return fact("Network", Weight::Ask, "Asks to reach any host.");
     }
-    if permissions.hosts.iter().any(|host| host.contains('*')) {
+    if hosts.iter().any(|host| host.contains('*')) {
         let says = "Reaches every host of these names.";
-        return exact("Network", Weight::Plain, says, &permissions.hosts);
+        return exact("Network", Weight::Plain, says, hosts);
     }
-    match permissions.hosts.len() {
-        0 if permissions.declared => fact("Network", Weight::Calm, "None."),
-        0 => fact("Network", Weight::Ask, "The author does not say."),
-        1 => exact("Network", Weight::Plain, "Reaches one host.", &permissions.hosts),
-        many => {
-            exact("Network", Weight::Plain, format!("Reaches {many} hosts."), &permissions.hosts)
-        }
+    match (hosts.len(), author) {
+        (0, Author::Says) => fact("Network", Weight::Calm, "None."),
+        (0, Author::IsSilent) => fact("Network", Weight::Ask, SILENT),
+        (1, _) => exact("Network", Weight::Plain, "Reaches one host.", hosts),
+        (many, _) => exact("Network", Weight::Plain, format!("Reaches {many} hosts."), hosts),
     }
 }
 
-fn files(permissions: &Permissions) -> Fact {
+/// Which files a package wants.
+pub fn files(permissions: &Permissions) -> Fact {
     let ceiling = permissions.filesystem.as_deref();
     let (read, write) = (&permissions.read, &permissions.write);
     if !write.is_empty() {
@@ -164,7 +178,7 @@ fn files(permissions: &Permissions) -> Fact {
             fact("Files", Weight::Plain, "Reads the folders you grant; writes nothing.")
         }
         _ if permissions.declared => fact("Files", Weight::Calm, "None."),
-        _ => fact("Files", Weight::Ask, "The author does not say."),
+        _ => fact("Files", Weight::Ask, SILENT),
     }
 }
 

@@ -15,9 +15,20 @@ pub enum Surface {
         name: String,
         /// One client's session.
         session: String,
+        /// Who it is, for the owner to read; nothing is decided by it.
+        who: Who,
     },
     /// A test of the package itself.
     Test,
+}
+
+/// Who calls, as far as that can be said.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Who {
+    /// What the owner calls it: the name of its token.
+    pub name: Option<String>,
+    /// What its program says that it is. Nobody has proved that.
+    pub says: Option<String>,
 }
 
 impl Surface {

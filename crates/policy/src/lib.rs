@@ -22,7 +22,7 @@ pub mod grants;
 pub mod policy;
 pub mod rank;
 
-pub use approval::{Answer, Memory, Question, Remembered, Surface, Why};
+pub use approval::{Answer, Memory, Question, Remembered, Surface, Who, Why};
 pub use arguments::{Arguments, Pattern, digest_of};
 pub use decide::{Asked, Consent, decide, denies, denies_network, may_be_passed, may_have_device};
 pub use decision::{Allowance, Decision, Denial, HostAllowance, Reason, SetBy, Verdict};

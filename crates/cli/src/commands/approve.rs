@@ -23,7 +23,7 @@ use crate::steps;
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Examples:\n  haft approve waiting\n  haft approve allow 3f9a --session\n  haft approve always mcpkg:acme.mail send '{\"to\":\"*@example.com\"}'\n  haft approve rules\n  haft approve forget 3"
+    after_help = "Examples:\n  haft approve list\n  haft approve allow 3f9a --session\n  haft approve always mcpkg:acme.mail send '{\"to\":\"*@example.com\"}'\n  haft approve rules\n  haft approve forget 3"
 )]
 pub(crate) struct ApproveArgs {
     #[command(subcommand)]
@@ -45,17 +45,20 @@ enum What {
         pattern: Pattern,
     },
     /// Show the calls of agents that wait for your word
-    #[command(visible_alias = "list")]
-    Waiting,
+    #[command(alias = "waiting")]
+    List,
     /// Show the tools that agents would have, and are not installed
     Requests {
-        /// Forget them
+        /// Dismiss those for one tool, as its name is shown
+        #[arg(long, value_name = "TOOL", conflicts_with = "clear")]
+        dismiss: Option<String>,
+        /// Dismiss all of them
         #[arg(long)]
         clear: bool,
     },
     /// Say yes to a call that waits: once, or for longer
     Allow {
-        /// What `haft approve waiting` shows, or four letters of its beginning or more
+        /// What `haft approve list` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
         ticket: String,
         /// And to every call of this action by the same client, as long as it is connected
@@ -66,9 +69,9 @@ enum What {
         always: Option<Meant>,
     },
     /// Say no to a call that waits
-    #[command(visible_alias = "deny")]
-    Refuse {
-        /// What `haft approve waiting` shows, or four letters of its beginning or more
+    #[command(alias = "refuse")]
+    Deny {
+        /// What `haft approve list` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
         ticket: String,
     },
@@ -137,7 +140,7 @@ pub(crate) fn run(
             done.doubt(declared.doubt_pattern(action, pattern));
             json!({ "remembered": rule_value(&remembered) })
         }
-        What::Waiting => {
+        What::List => {
             let tickets = match owner::records_there(home, &runtime)? {
                 Some(records) => runtime.block_on(records.state.waiting(now())).map_err(failed)?,
                 None => Vec::new(),
@@ -170,15 +173,18 @@ pub(crate) fn run(
             };
             runtime.block_on(allow(&records, &ticket, lasts, &mut done))?
         }
-        What::Refuse { ticket } => {
+        What::Deny { ticket } => {
             let records = owner::records(home, &runtime)?;
             let ticket = runtime.block_on(find(&records, ticket))?;
             runtime.block_on(answer(&records, &ticket, Answer::Refused))?;
             done.note(format!("`{}` is not called", line(&ticket.asked.action)));
             json!({ "refused": to_value(&ticket) })
         }
-        What::Requests { clear } => {
-            return requests(*clear, &runtime, home, json_wanted, printer);
+        What::Requests { dismiss: None, clear: false } => {
+            return requests(&runtime, home, json_wanted, printer);
+        }
+        What::Requests { dismiss, .. } => {
+            return dismissed(dismiss.as_deref(), &runtime, home, json_wanted, printer);
         }
         What::Surface(args) => return super::surface::run(args, home, ask, json_wanted, printer),
         What::Rules => {
@@ -204,9 +210,34 @@ pub(crate) fn run(
     done.tell(document, json_wanted, printer)
 }
 
-/// Shows what agents would have, or forgets it.
+/// Dismisses what agents ask for: of one tool, or all of it.
+fn dismissed(
+    tool: Option<&str>,
+    runtime: &tokio::runtime::Runtime,
+    home: &Home,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
+    let count = match owner::records_there(home, runtime)? {
+        Some(records) => runtime.block_on(records.state.forget_wishes(tool)),
+        None => Ok(0),
+    };
+    let count = count.map_err(|error| owner::of_state(&error))?;
+    if let (0, Some(tool)) = (count, tool) {
+        let message = format!("no agent asks for `{}`", line(tool));
+        let hint = "`haft approve requests` shows what they ask for";
+        return Err(Failure::new(Exit::NotFound, message).hint(hint));
+    }
+    if json_wanted {
+        printer.json(&json!({ "forgotten": count }))?;
+    } else {
+        printer.note(&format!("{} dismissed", super::count(count, "request")));
+    }
+    Ok(Exit::Done)
+}
+
+/// Shows what agents would have.
 fn requests(
-    clear: bool,
     runtime: &tokio::runtime::Runtime,
     home: &Home,
     json_wanted: bool,
@@ -218,17 +249,8 @@ fn requests(
         }
         return Ok(Exit::Done);
     };
-    let failed = |error| owner::of_state(&error);
-    if clear {
-        let count = runtime.block_on(records.state.forget_wishes(None)).map_err(failed)?;
-        if json_wanted {
-            printer.json(&json!({ "forgotten": count }))?;
-        } else {
-            printer.note(&format!("{} forgotten", super::count(count, "request")));
-        }
-        return Ok(Exit::Done);
-    }
-    let wishes = runtime.block_on(records.state.wishes()).map_err(failed)?;
+    let wishes = runtime.block_on(records.state.wishes());
+    let wishes = wishes.map_err(|error| owner::of_state(&error))?;
     if json_wanted {
         let told = |one: &Wish| json!({ "tool": one.tool, "why": one.why, "surface": one.surface, "at": one.at.to_string() });
         printer.json(&json!(wishes.iter().map(told).collect::<Vec<_>>()))?;
@@ -242,7 +264,7 @@ fn requests(
         printer.note("agents ask for no tools");
     } else {
         printer.note(
-            "`haft show TOOL` shows what one would be allowed, `haft install TOOL` installs it",
+            "`haft show TOOL` shows what one would be allowed, `haft install TOOL` installs it, `haft approve requests --dismiss TOOL` puts it away",
         );
     }
     Ok(Exit::Done)
@@ -412,6 +434,8 @@ fn to_value(ticket: &Ticket) -> Value {
         "because": shown["because"],
         "message": shown["message"],
         "surface": ticket.asked.surface,
+        "client": shown["client"],
+        "client_says": shown["client_says"],
         "session": ticket.shown.session,
         "since": ticket.created.to_string(),
         "expires": ticket.expires.to_string(),
@@ -433,15 +457,27 @@ fn words(ticket: &Ticket) -> String {
     let steps = shown["steps"].as_array().into_iter().flatten();
     let steps: String = steps.map(|one| format!("  step {}\n", steps::words(one))).collect();
     format!(
-        "{} `{}` of {} by {} until {}\n  {}\n{quoted}{steps}  because {}\n",
+        "{} `{}` of {} by {}{} until {}\n  {}\n{quoted}{steps}  because {}\n",
         ticket.id,
         line(&ticket.asked.action),
         text("package"),
         line(&ticket.asked.surface),
+        who(&shown),
         ticket.expires,
         line(&shown["input"].to_string()),
         text("because"),
     )
+}
+
+/// Who asks: what the owner calls it, and what its program says that it is, which nobody has proved.
+fn who(shown: &Value) -> String {
+    match (shown["client"].as_str(), shown["client_says"].as_str()) {
+        (Some(name), Some(says)) => {
+            format!(" ({}, which says that it is `{}`)", line(name), line(says))
+        }
+        (Some(name), None) => format!(" ({})", line(name)),
+        (None, _) => String::new(),
+    }
 }
 
 /// The one question that waits under a name, or the beginning of one.
@@ -462,7 +498,7 @@ async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
             format!("nothing waits as `{}`", line(name)),
         )
         .hint(format!(
-            "`haft approve waiting` shows what does; write {LEAST_LETTERS} of its letters or more"
+            "`haft approve list` shows what does; write {LEAST_LETTERS} of its letters or more"
         ))),
     }
 }

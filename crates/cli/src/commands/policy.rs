@@ -80,7 +80,11 @@ pub(crate) fn run(
             owner::policy(home)?;
             let surface = match caller {
                 Caller::Owner => Surface::Terminal,
-                Caller::Agent => Surface::Agent { name: "mcp".into(), session: String::new() },
+                Caller::Agent => Surface::Agent {
+                    name: "mcp".into(),
+                    session: String::new(),
+                    who: policy::Who::default(),
+                },
             };
             Ok(explain(wanted, surface, home, ask, json_wanted, printer)?)
         }

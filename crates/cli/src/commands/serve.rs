@@ -10,6 +10,7 @@ use gateway::socket::{Seat, Stay, Told, Want, Wish, connect};
 use gateway::token::{Role, Tokens};
 use gateway::web::Settings;
 use gateway::{Gateway, Lanes, Options, socket, web};
+use host::records::whole;
 use host::{CancellationToken, Host, Records, fleet};
 use serde_json::json;
 use tokio::net::TcpListener;
@@ -128,7 +129,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
         ));
         lean::let_go_of_start();
         if let Some((listener, address)) = listener {
-            let settings = Settings { listening: address, ..over_http(args, home)? };
+            let settings = Settings { listening: address, ..over_http(args, home, printer)? };
             tell(address, args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
             let stopped = stop.clone();
             web::serve(Arc::clone(&gateway), listener, settings, &lanes, async move {
@@ -211,14 +212,16 @@ async fn seat(args: &ServeArgs, home: &Home) -> Result<Option<Seat>, Failure> {
     Err(Failure::new(Exit::Conflict, "another process serves this home, and does not make room"))
 }
 
-fn over_http(args: &ServeArgs, home: &Home) -> Result<Settings, Failure> {
+fn over_http(args: &ServeArgs, home: &Home, printer: Printer) -> Result<Settings, Failure> {
     let folder = std::env::current_dir().map_err(|error| {
         Failure::new(Exit::Unavailable, "the current folder is gone").cause(error)
     })?;
     Ok(Settings {
         listening: args.listen,
         hosts: args.host.clone(),
-        tokens: tokens(home),
+        tokens: tokens(home).telling(move |error| {
+            printer.alarm(&format!("no token lets anybody in: {}", line(&whole(error))));
+        }),
         without_token: args.without_token.then_some(Role::Agent),
         folder,
     })
@@ -233,6 +236,7 @@ fn tell(
     printer: Printer,
 ) -> Result<(), Failure> {
     let url = format!("http://{address}/mcp");
+    settings.tokens.check();
     if json_wanted {
         return printer.json(&json!({ "mcp": url, "console": sign_in }));
     }
@@ -250,8 +254,7 @@ fn tell(
         printer.note(&format!("Your console, for the next ten minutes and once: {sign_in}"));
         printer.note("`haft console` prints another such address");
     }
-    let has_tokens = settings.tokens.all().is_ok_and(|all| !all.is_empty());
-    if !has_tokens && !args.without_token {
+    if settings.tokens.all().is_ok_and(|all| all.is_empty()) && !args.without_token {
         printer.note("Agents show a token, and there is none yet: `haft token new NAME` makes one");
     }
     Ok(())

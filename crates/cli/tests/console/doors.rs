@@ -174,6 +174,37 @@ fn a_policy_that_wants_more_than_a_page_gets_more() {
     assert_eq!(desk.done(&["secret", "list", "--json"]).json(), serde_json::json!([]));
 }
 
+#[test]
+fn every_link_to_a_tool_leads_somewhere() {
+    let desk = Desk::new();
+    let example =
+        |name: &str| repository().join("examples/mcpkg").join(name).to_str().unwrap().to_owned();
+    // One is only tested, one is gone again, one is there.
+    desk.done(&["test", &example("text-stats")]);
+    for name in ["echo", "text-clean"] {
+        desk.done(&["install", &example(name), "--yes"]);
+    }
+    desk.done(&["remove", "demo.text.clean"]);
+    let running = Running::start(&desk);
+    let cookie = cookie(&running);
+    let page = |path: &str| ask(&running, "GET", path, &[("Cookie", &cookie)], "");
+    let mut links = std::collections::BTreeSet::new();
+    for path in ["/", "/calls", "/policy", "/tools"] {
+        let answer = page(path);
+        let parts = answer.body.split("href=\"").skip(1);
+        let all = parts.filter_map(|rest| rest.split('"').next());
+        links.extend(
+            all.filter(|link| link.contains("demo.")).map(|link| link.replace("&#38;", "&")),
+        );
+    }
+    for link in &links {
+        assert_eq!(page(link).status, 200, "{link}");
+    }
+    for expected in ["/calls?package=mcpkg%3Ademo.text.stats", "/tools/mcpkg%3Ademo.echo"] {
+        assert!(links.contains(expected), "{expected}: {links:?}");
+    }
+}
+
 /// The cookie of somebody who is signed in.
 fn cookie(running: &Running) -> String {
     let origin = format!("http://{}", running.address());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::Desk;
-use crate::gate::{Gate, Joined, home, server, words};
+use crate::gate::{Gate, Joined, NEWER, home, server, words};
 
 const ASK: &str = "[approval]\nundeclared = \"ask\"\n";
 
@@ -17,6 +17,9 @@ fn asked() -> (Desk, Desk) {
     );
     (home(&[("wipe", &path)], ASK), scripts)
 }
+
+/// What an agent is told after a no.
+const NO: &str = "the owner said no. They were asked about this very call, and their no stands. Do not make this call again unless they ask you to. (code: denied)";
 
 fn waiting(desk: &Desk) -> Vec<Value> {
     desk.done(&["approve", "list", "--json"]).json().as_array().unwrap().clone()
@@ -91,7 +94,8 @@ fn a_refusal_is_told_as_one() {
     desk.done(&["approve", "deny", &ticket]);
     let told = call();
     assert_eq!(told["structuredContent"]["error"]["code"], "denied", "{told}");
-    assert!(words(&told).contains("Do not try again"), "{told}");
+    assert_eq!(words(&told), NO, "{told}");
+    assert_eq!(told["structuredContent"]["error"]["who"], "owner", "{told}");
 }
 
 #[test]
@@ -99,7 +103,7 @@ fn the_person_at_a_client_of_the_older_era_is_asked_in_it() {
     let (desk, _scripts) = asked();
     let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
     for (what, decision, expected) in
-        [("a", "allow", "wiped a 1"), ("b", "deny", "refused"), ("a", "allow", "wiped a 2")]
+        [("a", "allow", "wiped a 1"), ("b", "deny", NO), ("a", "allow", "wiped a 2")]
     {
         client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "wipe_wipe", "arguments": { "what": what } } }));
         let question = client.next();
@@ -153,6 +157,43 @@ fn the_person_at_a_client_of_the_newer_era_is_asked_in_it() {
     // It counted once.
     let again = ask(json!({ "requestState": state, "inputResponses": yes }));
     assert_eq!(again["result"]["structuredContent"]["error"]["code"], "denied", "{again}");
+}
+
+#[test]
+fn the_owner_sees_who_asks() {
+    let (desk, _scripts) = asked();
+    let laptop = desk.done(&["token", "new", "laptop"]).stdout;
+    let gate = Gate::open(&desk, &[]);
+    let own = [("authorization", &*format!("Bearer {}", laptop.trim()))];
+    let call = json!({ "name": "wipe_wipe", "arguments": { "what": "a" } });
+    gate.ask_as("/mcp", &own, &json!({}), "tools/call", call);
+    let [question] = &waiting(&desk)[..] else { panic!("not one question") };
+    assert_eq!((&question["client"], &question["client_says"]), (&json!("laptop"), &Value::Null));
+    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "wipe_wipe", "arguments": { "what": "b" }, "_meta": {
+            "io.modelcontextprotocol/protocolVersion": NEWER,
+            "io.modelcontextprotocol/clientCapabilities": {},
+            "io.modelcontextprotocol/clientInfo": { "name": "agent\u{1b}[2J", "version": "1.2" },
+        },
+    } });
+    let usual = [
+        own[0],
+        ("mcp-protocol-version", NEWER),
+        ("mcp-method", "tools/call"),
+        ("mcp-name", "wipe_wipe"),
+    ];
+    gate.post("/mcp", &usual, &message);
+    let says: Vec<_> = waiting(&desk).iter().map(|one| one["client_says"].clone()).collect();
+    assert!(says.contains(&json!("agent\u{1b}[2J 1.2")), "{says:?}");
+    let listed = desk.done(&["approve", "list"]).stdout;
+    let by = "by mcp (laptop, which says that it is `agent\\u{1b}[2J 1.2`)";
+    assert!(listed.contains(by), "{listed}");
+    assert!(listed.contains("by mcp (laptop) until"), "{listed}");
+    // In the older era it says so when it greets.
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    client.call("wipe_wipe", json!({ "what": "c" }));
+    let listed = desk.done(&["approve", "list"]).stdout;
+    assert!(listed.contains("by mcp (stdio, which says that it is `"), "{listed}");
 }
 
 #[test]

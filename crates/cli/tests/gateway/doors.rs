@@ -83,6 +83,57 @@ fn tokens_are_shown_once_and_kept_as_digests() {
 }
 
 #[test]
+fn the_owner_hears_that_no_token_can_be_read() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = home(&[], OPEN);
+    let good = with_token(&desk, &["laptop"]);
+    let (tokens, log) = (desk.path("home/tokens.json"), desk.path("said"));
+    let saying = std::fs::File::create(&log).unwrap();
+    let gate = Gate::open_saying(&desk, &[], &[], saying.into());
+    let said = || std::fs::read_to_string(&log).unwrap();
+    let ask = || gate.post("/mcp", &[("authorization", &good)], &greeting()).status;
+    assert_eq!((ask(), said().as_str()), (200, ""));
+    std::fs::set_permissions(&tokens, PermissionsExt::from_mode(0o644)).unwrap();
+    assert_eq!((ask(), ask()), (401, 401));
+    let told = said();
+    assert!(told.starts_with("warning: no token lets anybody in: "), "{told}");
+    assert!(told.contains("tokens.json") && told.contains("chmod 600"), "{told}");
+    assert_eq!(told.lines().count(), 1, "{told}");
+    std::fs::set_permissions(&tokens, PermissionsExt::from_mode(0o600)).unwrap();
+    assert_eq!(ask(), 200);
+    std::fs::write(&tokens, "[").unwrap();
+    assert_eq!((ask(), ask()), (401, 401));
+    assert_eq!(said().lines().count(), 2, "{}", said());
+    drop(gate);
+    // It is told at the start too, before anybody is refused.
+    let saying = std::fs::File::create(&log).unwrap();
+    let _gate = Gate::open_saying(&desk, &[], &[], saying.into());
+    assert!(said().contains("no token lets anybody in"), "{}", said());
+}
+
+#[test]
+fn programs_are_told_in_json_that_there_is_nothing() {
+    let desk = home(&[], OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    for path in ["/v1/nothing", "/v1", "/capability/nothing", "/capability/get", "/metrics/a"] {
+        let answer = gate.send("GET", path, &[], "");
+        assert_eq!((answer.status, &*answer.headers["content-type"]), (404, "application/json"));
+        let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!(told["error"]["code"], "not_found", "{path}: {told}");
+        assert!(told["error"]["message"].is_string(), "{path}: {told}");
+    }
+    for path in ["/mcp/a/b", "/mcp/raw", "/mcp/"] {
+        let answer = gate.post(path, &[], &greeting());
+        let told: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+        assert_eq!((answer.status, &told["jsonrpc"]), (404, &json!("2.0")), "{path}: {told}");
+        assert!(told["error"]["message"].is_string(), "{path}: {told}");
+    }
+    // People are shown a page.
+    let answer = gate.send("GET", "/nothing", &[], "");
+    assert!(answer.status == 404 && answer.headers["content-type"].starts_with("text/html"));
+}
+
+#[test]
 fn a_session_is_its_own_and_ends() {
     let desk = home(&[], OPEN);
     let (one, other) = (with_token(&desk, &["one"]), with_token(&desk, &["other"]));

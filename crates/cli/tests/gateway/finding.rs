@@ -96,6 +96,16 @@ fn a_tool_that_is_not_there_is_asked_for_and_the_owner_finds_the_request() {
     );
     assert_eq!(desk.done(&["approve", "requests", "--json"]).json().as_array().unwrap().len(), 1);
     assert_eq!(gate.call("/mcp", "request_tool", json!({}))["isError"], true);
+    // One is dismissed by its name, and the others stay.
+    let other = json!({ "tool": "acme.mail", "why": "to write" });
+    gate.call("/mcp", "request_tool", other);
+    desk.refused(&["approve", "requests", "--dismiss", "acme"], 3, "no agent asks for");
+    desk.done(&["approve", "requests", "--dismiss", "acme.pdf.read"]);
+    let requests = desk.done(&["approve", "requests", "--json"]).json();
+    assert_eq!(
+        (requests.as_array().unwrap().len(), &requests[0]["tool"]),
+        (1, &json!("acme.mail"))
+    );
     desk.done(&["approve", "requests", "--clear"]);
     assert_eq!(desk.done(&["approve", "requests", "--json"]).json(), json!([]));
 }

@@ -126,13 +126,23 @@ impl Gate {
 
     /// The same, with variables.
     pub(crate) fn open_with(desk: &Desk, more: &[&str], variables: &[(&str, &str)]) -> Self {
+        Self::open_saying(desk, more, variables, Stdio::inherit())
+    }
+
+    /// The same, and where what it says beside its result goes.
+    pub(crate) fn open_saying(
+        desk: &Desk,
+        more: &[&str],
+        variables: &[(&str, &str)],
+        stderr: Stdio,
+    ) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
         command.arg("--home").arg(desk.path("home"));
         command.args(["serve", "--listen", "127.0.0.1:0", "--json"]).args(more);
         command.envs(variables.iter().copied());
         let mut process = command
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
+            .stderr(stderr)
             .current_dir(desk.0.path())
             .spawn()
             .unwrap();

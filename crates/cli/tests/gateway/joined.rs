@@ -111,9 +111,33 @@ fn what_is_installed_or_switched_off_meanwhile_counts_at_once_and_is_told() {
     desk.done(&["disable", "mcpb:counter"]);
     let refused = client.ask("tools/call", &json!({ "name": "counter_count" }));
     assert_eq!(refused["error"]["code"], -32602, "{refused}");
+    let told = refused["error"]["message"].as_str().unwrap();
+    assert!(
+        told.contains("Its owner has switched it off in this home")
+            && told.contains("`haft enable mcpb:counter`"),
+        "{told}"
+    );
+    assert_eq!(refused["error"]["data"]["error"]["code"], "denied", "{refused}");
     desk.done(&["enable", "mcpb:counter"]);
     until("the news", || client.next()["method"] == "notifications/tools/list_changed");
     assert!(client.call("counter_count", json!({}))["content"].is_array());
+}
+
+#[test]
+fn a_client_is_told_of_the_lists_that_it_knows_of_alone() {
+    let desk = home(&[], OPEN);
+    let echo = crate::common::repository().join("examples/mcpkg/echo");
+    desk.done(&["install", echo.to_str().unwrap(), "--yes"]);
+    let mut client = Joined::new(&desk, &[]);
+    let greeting = json!({ "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } });
+    let greeted = client.ask("initialize", &greeting);
+    let offered = &greeted["result"]["capabilities"];
+    assert!(offered["tools"]["listChanged"] == true && offered["prompts"].is_null(), "{greeted}");
+    desk.done(&["disable", "demo.echo"]);
+    until("the news", || client.next()["method"] == "notifications/tools/list_changed");
+    client.send(&json!({ "jsonrpc": "2.0", "id": "last", "method": "ping" }));
+    let next = client.next();
+    assert_eq!(next["id"], "last", "{next}");
 }
 
 #[test]

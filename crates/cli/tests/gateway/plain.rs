@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use crate::common::{Desk, repository};
-use crate::gate::{Gate, OPEN, home, server};
+use crate::gate::{Gate, OPEN, home, server, speaking};
 
 fn ready() -> (Desk, Desk) {
     let scripts = Desk::new();
@@ -64,7 +64,7 @@ fn a_plain_loop_lists_and_calls() {
         .map(|tool| tool["name"].as_str().unwrap().to_owned())
         .collect();
     expected.sort();
-    for format in ["openai", "openai-responses", "anthropic", "mcp"] {
+    for format in ["openai", "openai-responses", "anthropic", "mcp", "agentcli"] {
         let mut found = names(format);
         found.sort();
         assert_eq!(found, expected, "{format}");
@@ -92,6 +92,53 @@ fn a_plain_loop_lists_and_calls() {
     assert_eq!(call(echo, "{").0, 400);
     assert_eq!(call("nobody", "{}").0, 404);
     assert_eq!(gate.send("GET", "/v1/tools.json", &[], "").status, 401);
+}
+
+#[test]
+fn whatever_a_format_calls_a_tool_leads_to_it() {
+    let (desk, _scripts) = ready();
+    let (agent, half) = (token(&desk, &["agent"]), token(&desk, &["half", "--profile", "half"]));
+    let gate = Gate::open(&desk, &[]);
+    let listed = |token: &str| {
+        let (_, listed) = ask(&gate, "GET", "/v1/tools.json?format=mcpkg", token, "");
+        let all = listed.as_array().unwrap().clone();
+        let mut names: Vec<_> =
+            all.iter().map(|one| one["name"].as_str().unwrap().to_owned()).collect();
+        names.sort();
+        names
+    };
+    assert_eq!(listed(&agent), ["demo.echo", "demo.text.stats", "plain.say"]);
+    assert_eq!(listed(&half), ["plain.say"]);
+    let call = |token: &str, name: &str, body: &str| {
+        ask(&gate, "POST", &format!("/v1/tools/{name}/call"), token, body)
+    };
+    let (status, told) = call(&agent, "demo.echo", r#"{"message":"hi"}"#);
+    assert_eq!((status, &told["result"]["message"]), (200, &json!("hi")));
+    let said = (200, json!({ "result": "hi" }));
+    assert_eq!(call(&half, "plain.say", r#"{"words":"hi"}"#), said);
+    // What a token does not see it does not call, by any name.
+    for name in ["demo.echo", "demo_echo"] {
+        assert_eq!(call(&half, name, r#"{"message":"hi"}"#).0, 404, "{name}");
+    }
+}
+
+#[test]
+fn names_that_no_files_could_have_side_by_side_are_told_as_they_are_called() {
+    let scripts = Desk::new();
+    let tool = |name: &str| format!(r#"{{"name": "{name}", "inputSchema": {{"type": "object"}}}}"#);
+    let tools = format!("[{}, {}]", tool("say"), tool("Say"));
+    let path = speaking(scripts.0.path(), "plain", "", &tools, r#"_words(params["name"])"#);
+    let desk = home(&[("plain", &path)], OPEN);
+    let agent = token(&desk, &["agent"]);
+    let gate = Gate::open(&desk, &[]);
+    let (_, listed) = ask(&gate, "GET", "/v1/tools.json?format=agentcli", &agent, "");
+    let names: Vec<_> =
+        listed["tools"].as_array().unwrap().iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["plain_say", "plain_Say"]);
+    for (name, said) in [("plain_say", "say"), ("plain_Say", "Say"), ("plain.Say", "Say")] {
+        let (status, told) = ask(&gate, "POST", &format!("/v1/tools/{name}/call"), &agent, "");
+        assert_eq!((status, &told["result"]), (200, &json!(said)), "{name}");
+    }
 }
 
 #[test]
@@ -125,6 +172,12 @@ fn capabilities_are_listed_found_and_run_by_those_who_may() {
     desk.done(&["disable", "demo.echo"]);
     let (status, told) = run(&agent, json!({ "id": "demo.echo" }));
     assert_eq!((status, told["error"]["message"].as_str()), (403, Some("capability disabled")));
+    let grant = told["error"]["grant"].as_str().unwrap();
+    assert!(grant.contains("`haft enable mcpkg:demo.echo`, or at http://127.0.0.1:"), "{told}");
+    let (status, told) = ask(&gate, "POST", "/v1/tools/demo_echo/call", &agent, "{}");
+    assert_eq!((status, &told["error"]["code"]), (403, &json!("denied")), "{told}");
+    assert_eq!(told["error"]["grant"], grant);
+    assert_eq!(ask(&gate, "POST", "/v1/tools/demo_echo/call", &half, "{}").0, 404);
     for body in ["{}", "[]", "{"] {
         assert_eq!(ask(&gate, "POST", "/capability/run", &agent, body).0, 400, "{body}");
     }

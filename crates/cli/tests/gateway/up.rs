@@ -8,12 +8,11 @@ use serde_json::{Value, json};
 use crate::common::Desk;
 use crate::gate::Gate;
 
-#[test]
-fn one_command_has_a_registry_a_gateway_and_tools_that_work() {
-    let desk = Desk::new();
-    let home = desk.path("home");
+/// Begins it in the home of the desk, and what it says.
+fn begin(desk: &Desk) -> (Gate, Value) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
-    command.arg("--home").arg(&home).args(["up", "--listen", "127.0.0.1:0", "--json"]);
+    command.arg("--home").arg(desk.path("home"));
+    command.args(["up", "--listen", "127.0.0.1:0", "--json"]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).env("TMPDIR", desk.0.path());
     let mut process = command.current_dir(desk.0.path()).spawn().unwrap();
     let mut out = BufReader::new(process.stdout.take().unwrap());
@@ -23,9 +22,16 @@ fn one_command_has_a_registry_a_gateway_and_tools_that_work() {
     }
     let told: Value = serde_json::from_str(&said).unwrap();
     let url = told["mcp"].as_str().unwrap();
-    assert!(told["console"].as_str().unwrap().contains("/sign-in/"), "{told}");
     let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
-    let gate = Gate { process, address };
+    (Gate { process, address }, told)
+}
+
+#[test]
+fn one_command_has_a_registry_a_gateway_and_tools_that_work() {
+    let desk = Desk::new();
+    let home = desk.path("home");
+    let (gate, told) = begin(&desk);
+    assert!(told["console"].as_str().unwrap().contains("/sign-in/"), "{told}");
     let listed = desk.done(&["list", "--json"]).json();
     let packages = listed["packages"].as_array().or(listed.as_array()).unwrap();
     assert_eq!(packages.len(), 3, "{listed}");
@@ -73,4 +79,45 @@ fn one_command_has_a_registry_a_gateway_and_tools_that_work() {
         gate.send("POST", "/capability/factory_reset", &[("authorization", token)], "").status
     };
     assert_eq!((reset(&token), reset(&installer)), (403, 403));
+    // What was installed stays in a home that was named, and nothing of the registry does.
+    end(gate);
+    assert_eq!(desk.done(&["registry", "list", "--json"]).json(), json!({ "registries": [] }));
+    assert_eq!(desk.done(&["key", "list"]).stdout, "");
+    assert_eq!(desk.done(&["list", "--json"]).json(), listed);
+    for gone in ["registry", "examples"] {
+        assert!(!home.join(gone).exists(), "{gone}");
+    }
+    assert_eq!(left(&desk), Vec::<String>::new());
+    // It can be begun there again.
+    let (gate, _) = begin(&desk);
+    let found = desk.done(&["search", "count words", "--json"]).json();
+    assert!(found.to_string().contains("demo.text.stats"), "{found}");
+    end(gate);
+    assert_eq!(desk.done(&["list", "--json"]).json(), listed);
+}
+
+/// Ends it as its owner does, and waits until it has.
+fn end(mut gate: Gate) {
+    let process = gate.process.id().to_string();
+    Command::new("kill").args(["-INT", &process]).status().unwrap();
+    assert!(gate.process.wait().unwrap().success());
+}
+
+/// What is left where folders for a moment are made.
+fn left(desk: &Desk) -> Vec<String> {
+    let all = std::fs::read_dir(desk.0.path()).unwrap().map(|one| one.unwrap().file_name());
+    all.map(|name| name.to_string_lossy().into_owned())
+        .filter(|name| name.starts_with("haft-up-"))
+        .collect()
+}
+
+#[test]
+fn what_the_owner_calls_like_the_demonstration_stays_theirs() {
+    let desk = Desk::new();
+    desk.done(&["registry", "add", "demo", "http://127.0.0.1:1"]);
+    let up = ["up", "--listen", "127.0.0.1:0"];
+    desk.refused(&up, 5, "registry `demo` already");
+    desk.done(&["registry", "rm", "demo"]);
+    desk.done(&["key", "new", "demo", "--no-passphrase"]);
+    desk.refused(&up, 5, "key `demo` already");
 }

@@ -167,18 +167,31 @@ fn a_first_call_is_asked_about_once_at_the_terminal() {
 }
 
 #[test]
+fn one_word_is_used_for_each_answer() {
+    let desk = Desk::new();
+    let help = desk.done(&["approve", "--help"]).stdout;
+    let verbs: Vec<_> = help.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    for verb in ["list", "allow", "deny"] {
+        assert!(verbs.contains(&verb), "{verb}: {help}");
+    }
+    assert!(!help.contains("refuse") && !help.contains("approve waiting"), "{help}");
+    // What others have written down still works.
+    desk.done(&["approve", "waiting"]);
+}
+
+#[test]
 fn questions_of_agents_are_shown_and_answered() {
     let desk = Desk::new();
-    assert!(desk.done(&["approve", "waiting"]).stderr.contains("nothing waits"));
+    assert!(desk.done(&["approve", "list"]).stderr.contains("nothing waits"));
     let [first, second, third] = ["one", "two", "three"].map(|name| leave(&desk.home(), name));
-    let shown = desk.done(&["approve", "waiting"]).stdout;
+    let shown = desk.done(&["approve", "list"]).stdout;
     assert!(shown.contains(&first) && shown.contains("because of this"), "{shown}");
     assert!(!shown.contains('\u{1b}'), "nothing of it steers the terminal");
     let listed = desk.done(&["--json", "approve", "waiting"]).json();
     assert_eq!(listed.as_array().unwrap().len(), 3);
     desk.done(&["approve", "allow", &first[..12]]);
     desk.done(&["approve", "allow", &second, "--session"]);
-    desk.done(&["approve", "refuse", &third]);
+    desk.done(&["approve", "deny", &third]);
     assert!(desk.done(&["approve", "waiting"]).stdout.is_empty());
     assert_eq!(desk.run(&["approve", "allow", &first], None).code, 3, "it is answered already");
     let rules = desk.done(&["--json", "approve", "rules"]).json();

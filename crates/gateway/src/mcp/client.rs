@@ -3,13 +3,13 @@
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt};
 use host::{Advance, CancellationToken, Peer, Progress, Refused};
-use policy::Surface;
+use policy::{Surface, Who};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -25,6 +25,9 @@ const QUEUE: usize = 256;
 
 /// How long a person may take to answer.
 const PATIENCE: Duration = Duration::from_mins(10);
+
+/// How many letters are kept of what a client says that it is.
+const LONGEST_NAME: usize = 100;
 
 /// What a client can be asked by servers.
 const ASKABLE: [&str; 3] = ["elicitation", "sampling", "roots"];
@@ -84,6 +87,8 @@ pub(crate) struct Client {
     pub(crate) asks: bool,
     /// What was agreed on when it greeted, in the older era.
     greeting: Mutex<Option<Greeting>>,
+    /// Whether it was told then that there are prompts and resources.
+    has_servers: AtomicBool,
     /// What it was asked and has not answered.
     questions: Mutex<HashMap<Id, oneshot::Sender<Result<Value, Refused>>>>,
     asked: AtomicU64,
@@ -104,6 +109,8 @@ pub(crate) struct Greeting {
     pub(crate) capabilities: Map<String, Value>,
     /// From which level on it is told what servers log.
     pub(crate) log_level: Option<String>,
+    /// What it says that it is.
+    pub(crate) says: Option<String>,
 }
 
 impl fmt::Debug for Client {
@@ -122,6 +129,7 @@ impl Client {
             folder,
             asks,
             greeting: Mutex::default(),
+            has_servers: AtomicBool::new(false),
             questions: Mutex::default(),
             asked: AtomicU64::new(0),
             running: Mutex::default(),
@@ -131,11 +139,6 @@ impl Client {
         }
     }
 
-    /// As what its calls are known to the policy.
-    pub(crate) fn surface(&self) -> Surface {
-        Surface::Agent { name: "mcp".to_owned(), session: self.session.clone() }
-    }
-
     /// What was agreed on, where it greeted.
     pub(crate) fn greeting(&self) -> Option<Greeting> {
         lock(&self.greeting).clone()
@@ -143,6 +146,17 @@ impl Client {
 
     pub(crate) fn greet(&self, greeting: Greeting) {
         *lock(&self.greeting) = Some(greeting);
+    }
+
+    /// Notes what it is told that there is.
+    pub(crate) fn declare(&self, capabilities: &Value) {
+        let has_servers = capabilities.get("prompts").is_some();
+        self.has_servers.store(has_servers, Ordering::Relaxed);
+    }
+
+    /// Whether it was told that there is a list of these.
+    pub(crate) fn was_told_of(&self, list: &str) -> bool {
+        list == "tools" || self.has_servers.load(Ordering::Relaxed)
     }
 
     pub(crate) fn log_from(&self, level: &str) {
@@ -281,6 +295,17 @@ pub(crate) struct Asked {
 }
 
 impl Asked {
+    /// As what its calls are known to the policy, and to the owner.
+    pub(crate) fn surface(&self) -> Surface {
+        let Client { session, name, .. } = &*self.client;
+        let says = match &self.meta.client {
+            Some(client) => says(client),
+            None => lock(&self.client.greeting).as_ref().and_then(|one| one.says.clone()),
+        };
+        let who = Who { name: Some(name.clone()), says };
+        Surface::Agent { name: "mcp".to_owned(), session: session.clone(), who }
+    }
+
     /// Whether its client knows the extension for tasks.
     pub(crate) fn knows_tasks(&self) -> bool {
         self.capabilities.get("extensions").is_some_and(|all| all.get(key::TASKS).is_some())
@@ -472,6 +497,16 @@ impl Drop for Asking<'_> {
             now.before += since.elapsed();
         }
     }
+}
+
+/// What a client says that it is: the beginning of its name and version.
+pub(crate) fn says(client: &Value) -> Option<String> {
+    let name = client["name"].as_str().filter(|name| !name.is_empty())?;
+    let words = match client["version"].as_str() {
+        Some(version) => format!("{name} {version}"),
+        None => name.to_owned(),
+    };
+    Some(words.chars().take(LONGEST_NAME).collect())
 }
 
 /// How grave a level of the log is.

@@ -13,6 +13,7 @@ use super::result;
 use super::tools::{Answers, is_raw, make};
 use crate::bring;
 use crate::gateway::Gateway;
+use crate::refusal;
 use crate::shelf::Stock;
 use crate::steward::Trouble;
 use crate::view::{List, View};
@@ -155,7 +156,7 @@ pub(crate) async fn call(
                 let told = json!({ "tool": offer.definition });
                 Ok(structured(asked, &told))
             }
-            None => Ok(no_such(asked, stock, &list, name.as_deref()).await),
+            None => Ok(no_such(gateway, asked, stock, name.as_deref()).await),
         },
         Own::Call => match name.as_deref().and_then(|name| list.offer(name)).cloned() {
             Some(offer) => {
@@ -173,7 +174,7 @@ pub(crate) async fn call(
                 };
                 make(gateway, asked, &stock, &offer, passed, answers).await
             }
-            None => Ok(no_such(asked, stock, &list, name.as_deref()).await),
+            None => Ok(no_such(gateway, asked, stock, name.as_deref()).await),
         },
         Own::Request => request(gateway, asked, stock, &arguments).await,
         Own::Install => Ok(install(gateway, asked, &arguments).await),
@@ -207,7 +208,7 @@ async fn request(
         let words = format!("`tool` and `why` are texts of 1 to {LONGEST_WISH} bytes");
         return Ok(wrong(asked, &words));
     };
-    let (surface, at) = (asked.client.surface().name().to_owned(), host::records::now());
+    let (surface, at) = (asked.surface().name().to_owned(), host::records::now());
     let wish = Wish { tool, why, surface, at };
     let noted = stock.host.records().state.wish(&wish).await;
     noted.map_err(|error| Error::new(Code::Internal, error.to_string()))?;
@@ -244,8 +245,13 @@ fn structured(asked: &Asked, told: &Value) -> String {
     result::whole(whole, asked.revision)
 }
 
-async fn no_such(asked: &Asked, stock: &Stock, list: &List, name: Option<&str>) -> String {
+async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&str>) -> String {
     let Some(name) = name else { return wrong(asked, "`name` is missing") };
+    let view = &asked.client.view;
+    if let Some(package) = stock.switched_off(view, name).await {
+        return wrong(asked, &refusal::off_in_words(&package, gateway.console.as_deref()));
+    }
+    let list = stock.list(view);
     let near = stock.index().await.search(&Query::new(name).page(0, 3));
     let near: Vec<_> = near
         .hits

@@ -8,7 +8,7 @@ use super::client::{Asked, Client, Line, lock};
 use super::error::Error;
 use super::message::{self, Id};
 use super::revision::key;
-use super::{servers, tools};
+use super::servers;
 use crate::gateway::Gateway;
 
 /// The most resources that one subscription is about.
@@ -89,7 +89,7 @@ impl Client {
     /// Tells it that a list has changed, where it wants to know.
     pub(crate) fn changed(&self, of: &'static str) {
         let method = format!("notifications/{of}/list_changed");
-        if self.greeting().is_some() && (of == "tools" || !tools::is_raw(&self.view)) {
+        if self.greeting().is_some() && self.was_told_of(of) {
             self.notify(&method, &Value::Null);
         }
         for one in self.subscribed().iter().filter(|one| one.wanted.contains(&of)) {

@@ -6,7 +6,7 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::client::{Asked, Client, Greeting, LEVELS, Line, lock};
+use super::client::{Asked, Client, Greeting, LEVELS, Line, lock, says};
 use super::error::{Code, Error};
 use super::message::{self, Id, Message, Request};
 use super::revision::{Meta, Revision, key};
@@ -196,7 +196,8 @@ pub(crate) fn note_greeting(client: &Client, params: &Value) -> Result<Revision,
         Some(Value::Object(all)) => all.clone(),
         _ => Map::new(),
     };
-    client.greet(Greeting { revision, capabilities, log_level: None });
+    let says = says(&params["clientInfo"]);
+    client.greet(Greeting { revision, capabilities, log_level: None, says });
     Ok(revision)
 }
 
@@ -208,6 +209,7 @@ async fn greeted(
 ) -> Result<String, Error> {
     let stock = gateway.stock().await;
     let mut offered = capabilities_of(&stock, &client.view);
+    client.declare(&offered);
     offered["logging"] = json!({});
     let mut told = json!({
         "protocolVersion": revision.name(),

@@ -437,7 +437,7 @@ async fn request(
     method: &str,
     params: Value,
 ) -> Result<(Value, Value), CallError> {
-    let surface = asked.client.surface();
+    let surface = asked.surface();
     let peer: Arc<Asker> = if asked.revision.is_stateless() {
         // Whoever is not asked at once has nobody here to be asked in the middle of this.
         asked.asker(Some(mpsc::channel(1).0), None)

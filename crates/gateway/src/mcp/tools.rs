@@ -70,11 +70,27 @@ pub(crate) async fn call(
     }
     let found = match stock.list(view).offer(&name) {
         Some(offer) => Arc::clone(offer),
-        None => return Err(stock.trouble.as_ref().map_or_else(|| unknown(&name), closed)),
+        None => return Err(not_there(gateway, &stock, view, &name).await),
     };
     stock = gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = stock.list(view).offer(&name).cloned() else { return Err(unknown(&name)) };
     make(gateway, asked, &stock, &offer, arguments, answers).await
+}
+
+/// Why nothing is called so.
+async fn not_there(gateway: &Gateway, stock: &Stock, view: &View, name: &str) -> Error {
+    if let Some(trouble) = &stock.trouble {
+        return closed(trouble);
+    }
+    match stock.switched_off(view, name).await {
+        Some(package) => {
+            let console = gateway.console.as_deref();
+            let words = refusal::off_in_words(&package, console);
+            let told = json!({ "error": refusal::off(&package, console) });
+            Error::new(Code::BadParameters, format!("Unknown tool: {name}: {words}")).with(told)
+        }
+        None => unknown(name),
+    }
 }
 
 /// Nothing can be called.
@@ -171,7 +187,7 @@ impl Making<'_> {
         Call {
             action: self.offer.action.clone(),
             input: self.input.clone(),
-            surface: client.surface(),
+            surface: self.asked.surface(),
             approver: None,
             ticket,
             folder: client.folder.clone(),

@@ -39,6 +39,9 @@ const ALL: &str = "/mcp";
 /// The largest body of a request.
 const LARGEST: usize = 16 << 20;
 
+/// Where programs ask, and never a person.
+const PROGRAMS: [&str; 4] = ["/mcp", "/v1", "/capability", "/metrics"];
+
 /// What whoever serves a gateway over HTTP decides.
 #[derive(Debug)]
 pub struct Settings {
@@ -164,7 +167,7 @@ fn router(web: Arc<Web>) -> Router {
     if let Some(console) = &web.console {
         all = all.merge(console::routes(console));
     }
-    let guarded = all.layer(from_fn_with_state(Arc::clone(&web), only_ours));
+    let guarded = all.fallback(nothing).layer(from_fn_with_state(Arc::clone(&web), only_ours));
     guarded.with_state(web)
 }
 
@@ -174,6 +177,18 @@ async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) ->
         Ok(()) => next.run(request).await,
         Err(words) => refused(request.uri().path(), StatusCode::FORBIDDEN, "forbidden", words),
     }
+}
+
+/// There is nothing at an address: told as a page where pages are, and to programs everywhere else.
+async fn nothing(State(web): State<Arc<Web>>, request: Request) -> Response {
+    let path = request.uri().path();
+    let is_for_programs = PROGRAMS.iter().any(|place| {
+        path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    });
+    if web.console.is_some() && !is_for_programs {
+        return console::missing();
+    }
+    refused(path, StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
 }
 
 /// A refusal as whoever asks there reads it: MCP has errors of its own.

@@ -60,7 +60,7 @@ fn paths() -> Value {
             "responses": with_refusals(answer("Definitions", &json!({ "type": ["array", "object"] })), &["400"]),
         })) },
         "/v1/tools/{name}/call": { "post": operation("callTool", "Calls a tool; the body is what it takes", json!({
-            "parameters": [{ "name": "name", "in": "path", "required": true, "schema": { "type": "string" } }],
+            "parameters": [tool_name()],
             "requestBody": body(&json!({ "type": "object" })),
             "responses": with_refusals(result.clone(), &["400", "403", "404", "409", "502", "503", "504"]),
         })) },
@@ -134,6 +134,14 @@ fn paths() -> Value {
         "/healthz": { "get": open("isAlive", "Whether it runs") },
         "/readyz": { "get": open("isReady", "Whether it takes requests") },
         "/version": { "get": open("version", "Which version it is") },
+    })
+}
+
+/// What a tool is called in a path.
+fn tool_name() -> Value {
+    json!({
+        "name": "name", "in": "path", "required": true, "schema": { "type": "string" },
+        "description": "As any format of `/v1/tools.json` has it, as one part of the path (`/` is written `%2F`)",
     })
 }
 

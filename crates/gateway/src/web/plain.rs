@@ -8,15 +8,15 @@ use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use host::{CallError, Kind, Output};
-use manifest::export::{Format, Options, export};
+use manifest::export::{Export, Format, Name, Options, export};
 use serde_json::{Value, json};
 
 use super::{Shown, Web, read};
 use crate::call::{self, By};
 use crate::offer::Offer;
 use crate::refusal;
-use crate::shelf::Stock;
-use crate::view::View;
+use crate::shelf::{Shelved, Stock};
+use crate::view::{List, View};
 
 /// The definitions of all tools, in one of the formats.
 pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Response {
@@ -40,11 +40,12 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
         return response;
     }
     let view = view(&shown);
-    json_of(StatusCode::OK, &definitions(&stock, &view, format))
+    json_of(StatusCode::OK, &exported(&stock, &view, format).document)
 }
 
-/// The definitions of what a view has, under the names that calls are made by.
-pub(crate) fn definitions(stock: &Stock, view: &View, format: Format) -> Value {
+/// What a view has, as a format tells it. Everything is called what the table of names calls it, but for ids of mcpkg, which lead to it as well
+/// as long as the table means nothing else by them.
+fn exported(stock: &Stock, view: &View, format: Format) -> Export {
     let list = stock.list(view);
     let mut packages = Vec::new();
     for package in &stock.packages {
@@ -55,13 +56,37 @@ pub(crate) fn definitions(stock: &Stock, view: &View, format: Format) -> Value {
         }
     }
     let mut exported = export(&packages, format, &Options::default());
-    exported.rename(format, |name| {
-        let mut offers = list.offers.iter().map(|(_, offer)| offer);
-        let is_it =
-            |offer: &&Arc<Offer>| offer.package.id == name.package && offer.action == name.action;
-        offers.find(is_it).map(|offer| offer.name.clone())
+    exported.rename_alone(format, |name| {
+        let offer = meant(&list, name)?;
+        let is_other = |other: &Arc<Offer>| !Arc::ptr_eq(other, offer);
+        let is_renamed = match format {
+            Format::Mcpkg => stock.offer(&name.exposed).is_some_and(is_other),
+            Format::Openai
+            | Format::OpenaiResponses
+            | Format::Anthropic
+            | Format::Mcp
+            | Format::Agentcli => true,
+        };
+        is_renamed.then(|| offer.name.clone())
     });
-    exported.document
+    exported
+}
+
+/// What a name of an export stands for.
+fn meant<'l>(list: &'l List, name: &Name) -> Option<&'l Arc<Offer>> {
+    let mut offers = list.offers.iter().map(|(_, offer)| offer);
+    offers.find(|offer| offer.package.id == name.package && offer.action == name.action)
+}
+
+/// What is called so: by the table of names, or else by the id that a definition of mcpkg has.
+fn called(stock: &Stock, view: &View, name: &str) -> Option<Arc<Offer>> {
+    let list = stock.list(view);
+    if let Some(offer) = list.offer(name) {
+        return Some(Arc::clone(offer));
+    }
+    let exported = exported(stock, view, Format::Mcpkg);
+    let name = exported.names.iter().find(|one| one.exposed == name)?;
+    meant(&list, name).cloned()
 }
 
 /// Calls a tool; the body is what it takes.
@@ -87,17 +112,28 @@ pub(super) async fn call(
     if let Some(response) = closed(&stock) {
         return response;
     }
-    let Some(found) = stock.list(&view).offer(&name).cloned() else {
-        return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
+    let Some(found) = called(&stock, &view, &name) else {
+        return match stock.switched_off(&view, &name).await {
+            Some(package) => off(&web, &package),
+            None => unknown(&name),
+        };
     };
     let stock = web.gateway.shelf.stock_with(stock, &found.package).await;
-    let Some(offer) = stock.list(&view).offer(&name).cloned() else {
-        return wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"));
-    };
+    let Some(offer) = called(&stock, &view, &name) else { return unknown(&name) };
     let arguments = call::without_needless(arguments, &offer.definition["inputSchema"]);
     let by = By { name: shown.name, folder: shown.folder, traceparent };
     let made = call::make(&web.gateway, &stock, &offer, arguments, by).await;
     answered(made, &offer, web.gateway.console.as_deref())
+}
+
+fn unknown(name: &str) -> Response {
+    wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"))
+}
+
+/// A package that is switched off, as that is told over HTTP.
+fn off(web: &Web, package: &Shelved) -> Response {
+    let told = refusal::off(package, web.gateway.console.as_deref());
+    json_of(StatusCode::FORBIDDEN, &json!({ "error": told }))
 }
 
 /// What came of a call, as it is told over HTTP.
@@ -156,7 +192,6 @@ pub(super) fn json_of(status: StatusCode, document: &Value) -> Response {
     response
 }
 
-/// A request that cannot be answered.
 /// What is told while nothing can be called.
 fn closed(stock: &Stock) -> Option<Response> {
     let (_, words) = stock.trouble.as_ref()?;
@@ -164,6 +199,7 @@ fn closed(stock: &Stock) -> Option<Response> {
     Some(wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &words))
 }
 
+/// A request that cannot be answered.
 pub(super) fn wrong(status: StatusCode, code: &str, message: &str) -> Response {
     json_of(status, &json!({ "error": { "code": code, "message": message } }))
 }

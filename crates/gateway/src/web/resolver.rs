@@ -15,6 +15,7 @@ use super::{Shown, Web, read};
 use crate::bring;
 use crate::call::{self, By};
 use crate::offer::Offer;
+use crate::refusal;
 use crate::shelf::{Shelved, Stock};
 use crate::steward::{Deed, Trouble};
 use crate::token::Role;
@@ -91,7 +92,10 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     let stock = web.gateway.stock().await;
     let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
     if !package.is_enabled {
-        return wrong(StatusCode::FORBIDDEN, "denied", "capability disabled");
+        // The words are those of the contract.
+        let mut told = refusal::off(&package, web.gateway.console.as_deref());
+        told["message"] = policy::Denial::Disabled.to_string().into();
+        return json_of(StatusCode::FORBIDDEN, &json!({ "error": told }));
     }
     if let Err(words) = &package.tool {
         return wrong(StatusCode::CONFLICT, "unavailable", words);

@@ -61,7 +61,7 @@ impl Host {
         if let Some(approver) = &call.approver {
             return self.ask_now(approver, tool, call, prepared, asking).await;
         }
-        let Surface::Agent { session, .. } = &call.surface else {
+        let Surface::Agent { session, who, .. } = &call.surface else {
             return Err(needed(question, message));
         };
         let asked = Asked {
@@ -92,6 +92,8 @@ impl Host {
                 "because": question.why.words(),
                 "message": message,
                 "is_first": question.is_first,
+                "client": who.name,
+                "client_says": who.says,
             });
             if tool.package.chain.is_some() {
                 shown["steps"] = asking.steps_to_value();

@@ -93,7 +93,11 @@ async fn a_rule_that_allows_the_chain_allows_none_of_its_steps() {
 }
 
 fn by_agent(chain: &Chain, ticket: Option<TicketId>, input: &Value) -> Call {
-    let surface = Surface::Agent { name: "mcp".to_owned(), session: "s".to_owned() };
+    let surface = Surface::Agent {
+        name: "mcp".to_owned(),
+        session: "s".to_owned(),
+        who: policy::Who::default(),
+    };
     Call { surface, ticket, ..call_of(&chain.tool, input) }
 }
 

@@ -21,6 +21,15 @@ pub fn bucket_of(latency: Duration) -> usize {
     bounds.partition_point(|bound| bound.is_some_and(|bound| bound < latency))
 }
 
+/// Where a quantile lies: all that is known of it is the bucket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Quantile {
+    /// It is no higher than this.
+    AtMost(Duration),
+    /// It is higher than this, beyond what has a bound.
+    MoreThan(Duration),
+}
+
 /// How many latencies fell into each bucket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Histogram([u64; BUCKETS + 1]);
@@ -64,6 +73,13 @@ impl Histogram {
     /// The latency that so many percent stayed within; the largest that can be told when it lies beyond the last
     /// bound, none without any.
     pub fn percentile(&self, percent: u8) -> Option<Duration> {
+        self.quantile(percent).map(|quantile| match quantile {
+            Quantile::AtMost(bound) | Quantile::MoreThan(bound) => bound,
+        })
+    }
+
+    /// The same, and on which side of it so many percent are.
+    pub fn quantile(&self, percent: u8) -> Option<Quantile> {
         let total: u128 = self.0.iter().map(|count| u128::from(*count)).sum();
         let wanted = (total * u128::from(percent.min(100))).div_ceil(100).max(1);
         let mut seen = 0;
@@ -71,7 +87,8 @@ impl Histogram {
             seen += u128::from(*count);
             seen >= wanted
         })?;
-        bound(bucket).or_else(|| bound(BUCKETS - 1))
+        let within = bound(bucket).map(Quantile::AtMost);
+        within.or_else(|| bound(BUCKETS - 1).map(Quantile::MoreThan))
     }
 
     /// The geometric mean, in milliseconds, as if each were in the middle of its bucket; none without any.
@@ -120,7 +137,12 @@ mod tests {
             let told = histogram.percentile(percent).unwrap();
             let exact = Duration::from_millis(exact);
             assert!(told >= exact && told < exact.mul_f64(1.42), "{percent}: {told:?}");
+            assert_eq!(histogram.quantile(percent), Some(Quantile::AtMost(told)));
         }
+        // Of what is beyond the last bound, nothing is told that it might not be.
+        let slow: Histogram = [bucket_of(Duration::MAX)].into_iter().collect();
+        let last = bound(BUCKETS - 1).unwrap();
+        assert_eq!(slow.quantile(95), Some(Quantile::MoreThan(last)));
     }
 
     #[test]

@@ -74,10 +74,23 @@ impl Export {
     /// Calls definitions what somebody says that they are called, where they do. Names of agentcli and mcpkg are ids, and files
     /// that were written with them, so those stay.
     pub fn rename(&mut self, format: Format, known: impl Fn(&Name) -> Option<String>) {
+        match format {
+            Format::Openai | Format::OpenaiResponses | Format::Anthropic | Format::Mcp => {
+                self.rename_alone(format, known);
+            }
+            Format::Agentcli | Format::Mcpkg => {}
+        }
+    }
+
+    /// The same for definitions of any format that stand alone: nobody is given the files.
+    pub fn rename_alone(&mut self, format: Format, known: impl Fn(&Name) -> Option<String>) {
         let place = match format {
             Format::Openai => "/function/name",
-            Format::OpenaiResponses | Format::Anthropic | Format::Mcp => "/name",
-            Format::Agentcli | Format::Mcpkg => return,
+            Format::OpenaiResponses
+            | Format::Anthropic
+            | Format::Mcp
+            | Format::Agentcli
+            | Format::Mcpkg => "/name",
         };
         let list = match &mut self.document {
             Value::Object(document) => document.get_mut(TOOLS),

@@ -3,7 +3,7 @@ use manifest::model::{Package, Trust};
 use serde_json::json;
 
 use super::*;
-use crate::approval::{Remembered, Why};
+use crate::approval::{Remembered, Who, Why};
 use crate::arguments::Pattern;
 use crate::grants::Grant;
 
@@ -46,7 +46,7 @@ fn package(text: &str) -> Package {
 }
 
 fn agent() -> Surface {
-    Surface::Agent { name: "mcp".into(), session: "s1".into() }
+    Surface::Agent { name: "mcp".into(), session: "s1".into(), who: Who::default() }
 }
 
 /// A call with everything at its mildest; a test changes what it is about.

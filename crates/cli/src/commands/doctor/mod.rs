@@ -32,7 +32,8 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
     let remedies = remedy::of(&walls, &machine);
     let runtimes = runtimes::find(&launcher);
     let checked = install::check::check(&installed::home(home));
-    let faults: Vec<String> = match &checked {
+    let tokens = super::serve::tokens(home).all();
+    let mut faults: Vec<String> = match &checked {
         Ok(faults) => faults.iter().map(ToString::to_string).collect(),
         Err(error) => vec![
             std::iter::successors(Some(error as &dyn std::error::Error), |error| error.source())
@@ -41,6 +42,8 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
                 .join(": "),
         ],
     };
+    let is_whole = faults.is_empty();
+    faults.extend(tokens.as_ref().err().map(|error| host::records::whole(error)));
     if json_wanted {
         printer.json(&json!({
             "sandbox": sandbox_json(&walls, &remedies),
@@ -71,10 +74,14 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
     if let Err(error) = &checked {
         return Err(installed::failure(error));
     }
-    if !faults.is_empty() {
+    if !is_whole {
         let message = format!("what is installed in `{}` is not whole", home.path().display());
         let hint = "`haft remove` takes a package away that is damaged, and `haft install` puts it there anew";
         return Err(Failure::new(Exit::Unavailable, message).hint(hint));
+    }
+    if let Err(error) = &tokens {
+        let hint = "`haft serve` lets nobody in by a token until that is mended";
+        return Err(Failure::of(Exit::Unavailable, error).hint(hint));
     }
     Ok(Exit::Done)
 }

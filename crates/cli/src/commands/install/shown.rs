@@ -57,6 +57,7 @@ pub(crate) fn show(
         let with_digest = |card: &Card| {
             let mut value = serde_json::to_value(card).unwrap_or_default();
             value["card"] = format!("sha256:{}", card.digest()).into();
+            value["declared"] = card.declared.into();
             value
         };
         printer.json(&json!({"cards": cards.iter().map(with_digest).collect::<Vec<_>>()}))?;

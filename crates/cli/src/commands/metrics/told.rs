@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use ledger::Time;
+use ledger::state::latency::Quantile;
 use ledger::state::metrics::{Metrics, Series, Span, is_of_tool};
 use ledger::state::regressions::Regression;
 use ledger::state::tested::Tested;
@@ -255,7 +256,11 @@ fn success(metrics: &Metrics) -> String {
 }
 
 fn quantile(metrics: &Metrics, percent: u8) -> String {
-    metrics.latencies.percentile(percent).map_or_else(|| "-".to_owned(), time)
+    match metrics.latencies.quantile(percent) {
+        Some(Quantile::AtMost(most)) => format!("≤ {}", time(most)),
+        Some(Quantile::MoreThan(least)) => format!("> {}", time(least)),
+        None => "-".to_owned(),
+    }
 }
 
 /// The series of each version together.

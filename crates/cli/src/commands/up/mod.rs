@@ -1,7 +1,8 @@
 //! `haft up`: a registry, the gateway and the console on this machine, with tools to try; the newcomer's command.
 //!
-//! It does what anybody would type: the examples are signed, tested, published and installed by the ordinary verbs. Without
-//! `--home` all of it is in a folder that is gone afterwards.
+//! It does what anybody would type: the examples are signed, tested, published and installed by the ordinary verbs. The registry, with its
+//! key and its token, is in a folder that is gone afterwards, and without `--home` so is everything else. A home that was named
+//! keeps what was installed in it, and nothing of the registry.
 
 mod examples;
 
@@ -11,6 +12,7 @@ use std::process::{Command, Stdio};
 use std::sync::Arc;
 
 use clap::Args;
+use registry::client::Registries;
 use server::Registry;
 use tokio::sync::oneshot;
 
@@ -22,6 +24,7 @@ use crate::home::Home;
 use crate::output;
 use crate::owner;
 use crate::printer::Printer;
+use crate::remote;
 use crate::shell;
 
 /// What the registry is called, and the key that signs its packages.
@@ -29,7 +32,7 @@ const NAME: &str = "demo";
 
 #[derive(Args, Debug)]
 #[command(
-    after_help = "Without --home, everything is in a folder of its own that is gone when this ends. `haft serve` serves the tools that you have installed yourself."
+    after_help = "Without --home, everything is in a folder of its own that is gone when this ends. With it, the tools that it installs stay in that home; the registry, the trust in its key and its token go when this ends. `haft serve` serves the tools that you have installed yourself."
 )]
 pub(crate) struct UpArgs {
     /// Where the gateway and the console listen [default: 127.0.0.1:7171, or any port that is free]
@@ -38,34 +41,45 @@ pub(crate) struct UpArgs {
 }
 
 pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let folder = tempfile::Builder::new().prefix("haft-up-").tempdir().map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to make a folder to work in").cause(error)
+    })?;
+    let demo = Home::find(Some(&folder.path().join("home")))?;
     // One that is not typed is nobody's to be filled with examples.
-    let (home, folder) = if home.is_typed() {
-        (home.clone(), None)
-    } else {
-        let folder = tempfile::Builder::new().prefix("haft-up-").tempdir().map_err(|error| {
-            Failure::new(Exit::Unavailable, "failed to make a folder to work in").cause(error)
-        })?;
-        (Home::find(Some(&folder.path().join("home")))?, Some(folder))
-    };
+    let home = if home.is_typed() { home.clone() } else { demo.clone() };
+    check_free(&home)?;
     output::make_private_folder(home.path())?;
-    let registry = Demo::begin(&home)?;
+    output::make_private_folder(demo.path())?;
+    let registry = Demo::begin(&demo)?;
     printer.note(&format!("A registry is at {}", registry.url));
-    let desk = Desk { home: &home, printer };
-    if home.path().join("keys").join(format!("{NAME}.key")).exists() {
-        desk.quietly(&["registry", "rm", NAME], None)?;
-        desk.quietly(&["registry", "add", NAME, &registry.url], None)?;
-    } else {
-        desk.prepare(&registry.url)?;
-    }
-    if folder.is_some() && !json_wanted {
+    let publisher = Desk { home: &demo, printer };
+    publisher.publish(&registry.url)?;
+    let owner = Desk { home: &home, printer };
+    let lent = if home.path() == demo.path() { None } else { Some(owner.lend(&demo, &registry)?) };
+    owner.install()?;
+    if lent.is_none() && !json_wanted {
         let place = shell::word(&home.path().display().to_string());
         printer.note(&format!("All of it is in a folder that is gone when this ends; `export HAFT_HOME={place}` in another terminal lets you look and try there"));
     }
     let listen = args.listen.unwrap_or_else(|| free(7171));
     let served = serve::run(&ServeArgs::at(listen), &home, json_wanted, printer);
+    drop(lent);
     drop(registry);
     drop(folder);
     served
+}
+
+/// Refuses a home that has something of the owner's under the name of the demonstration.
+fn check_free(home: &Home) -> Result<(), Failure> {
+    home.check_free(NAME)?;
+    let list = Registries::load(home.path()).map_err(|error| remote::list_failure(&error))?;
+    if list.get(NAME).is_some() {
+        let message = format!("this home has a registry `{NAME}` already");
+        return Err(Failure::new(Exit::Conflict, message).hint(format!(
+            "`haft registry rm {NAME}` forgets it; `haft up` without --home has a folder of its own"
+        )));
+    }
+    Ok(())
 }
 
 /// A port of this machine: the usual one where nobody has it.
@@ -147,9 +161,23 @@ struct Desk<'d> {
     printer: Printer,
 }
 
+/// What a home that was named has of the registry, until this is dropped: its address, and trust in its key.
+struct Lent<'l>(&'l Desk<'l>);
+
+impl Drop for Lent<'_> {
+    fn drop(&mut self) {
+        let Desk { home, printer } = self.0;
+        let forgotten = Registries::change(home.path(), |list| list.remove(NAME));
+        let forgotten = forgotten.map_err(|error| remote::list_failure(&error));
+        for failure in [forgotten.err(), home.forget(NAME).err()].into_iter().flatten() {
+            printer.failure(&failure);
+        }
+    }
+}
+
 impl Desk<'_> {
-    /// Signs, tests, publishes and installs the examples.
-    fn prepare(&self, url: &str) -> Result<(), Failure> {
+    /// Signs, tests and publishes the examples.
+    fn publish(&self, url: &str) -> Result<(), Failure> {
         self.quietly(&["key", "new", NAME, "--no-passphrase"], None)?;
         let token = self.quietly(&["registry", "token", "new", "--namespace", "*", "-q"], None)?;
         self.quietly(&["registry", "add", NAME, url], None)?;
@@ -161,9 +189,24 @@ impl Desk<'_> {
             self.quietly(&["publish", &folder, "--registry", NAME, "--key", NAME], None)?;
             self.printer.note(&format!("Signed, tested and published {}", example.id));
         }
+        Ok(())
+    }
+
+    /// Has the home know the registry and trust its key, for as long as it is there.
+    fn lend(&self, demo: &Home, registry: &Demo) -> Result<Lent<'_>, Failure> {
+        self.quietly(&["registry", "add", NAME, &registry.url], None)?;
+        let lent = Lent(self);
+        self.home.trust(NAME, demo.public(NAME)?)?;
+        Ok(lent)
+    }
+
+    /// Installs the examples that are not installed yet.
+    fn install(&self) -> Result<(), Failure> {
         for example in &ALL[..INSTALLED] {
-            self.quietly(&["install", example.id, "--yes"], None)?;
-            self.printer.note(&format!("Installed {}", example.id));
+            if self.quietly(&["status", example.id], None).is_err() {
+                self.quietly(&["install", example.id, "--yes"], None)?;
+                self.printer.note(&format!("Installed {}", example.id));
+            }
         }
         Ok(())
     }

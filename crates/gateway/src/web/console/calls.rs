@@ -144,7 +144,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     ids.insert(0, named("", "every tool"));
     page(&CallsPage {
         frame: Frame::new(&console, &visit, Part::Calls, "Calls").await,
-        entries: timeline.records.iter().map(|one| Entry::new(one, now)).collect(),
+        entries: timeline.records.iter().map(|one| Entry::new(one, now).linked(&stock)).collect(),
         packages: choices(ids, &package),
         outcomes: choices(
             OUTCOMES.iter().map(|(value, words)| named(value, words)).collect(),

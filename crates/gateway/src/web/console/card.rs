@@ -1,5 +1,7 @@
 //! The consent card, as it is shown: first in plain words, then everything that it says, nothing cut.
 
+use manifest::model::Permissions;
+use manifest::words::{self, Author, Fact};
 use serde_json::{Map, Value};
 
 /// A line of the card.
@@ -88,12 +90,9 @@ fn texts(value: &Value) -> Vec<String> {
 
 /// What it may do.
 fn may(told: &Value) -> Vec<Line> {
-    let hosts = texts(&told["hosts"]);
-    let mut lines = vec![match hosts.len() {
-        0 => line("Network", "calm", "None."),
-        1 => with("Network", "plain", "Reaches one host:", hosts),
-        many => with("Network", "plain", format!("Reaches {many} hosts:"), hosts),
-    }];
+    let is_declared = told["declared"] == true;
+    let author = if is_declared { Author::Says } else { Author::IsSilent };
+    let mut lines = vec![of_fact(words::network(&texts(&told["hosts"]), author))];
     for (of, key) in [("smoke test", "smoke_hosts"), ("kill switch", "kill_switch_hosts")] {
         let hosts = texts(&told[key]);
         if !hosts.is_empty() {
@@ -103,15 +102,9 @@ fn may(told: &Value) -> Vec<Line> {
     let folders = &told["folders"];
     let (read, write) = (texts(&folders["read"]), texts(&folders["write"]));
     if read.is_empty() && write.is_empty() {
-        lines.push(match folders["ceiling"].as_str() {
-            Some("write") => {
-                line("Files", "ask", "Reads and writes in the folders that you grant later.")
-            }
-            Some("read") => {
-                line("Files", "plain", "Reads the folders that you grant later; writes nothing.")
-            }
-            _ => line("Files", "calm", "None."),
-        });
+        let filesystem = folders["ceiling"].as_str().map(str::to_owned);
+        let wanted = Permissions { declared: is_declared, filesystem, ..Permissions::default() };
+        lines.push(of_fact(words::files(&wanted)));
     }
     if !read.is_empty() {
         lines.push(with("Files", "plain", "Reads in:", read));
@@ -205,6 +198,11 @@ fn input(told: &Value) -> Input {
     }
 }
 
+/// A fact as a line, in the words of the page of the tool.
+fn of_fact(fact: Fact) -> Line {
+    Line { name: fact.about, says: fact.says, exact: fact.exact, weight: fact.weight.class() }
+}
+
 fn line(name: &'static str, weight: &'static str, says: impl Into<String>) -> Line {
     Line { name, says: says.into(), exact: Vec::new(), weight }
 }
@@ -247,6 +245,22 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+
+    #[test]
+    fn what_the_author_does_not_say_is_told_as_on_the_page_of_the_tool() {
+        let told = |declared: bool| {
+            let card = Card::read(&json!({ "id": "mcpkg:a.b", "hosts": [], "declared": declared }));
+            let says = |name: &str| {
+                let line = card.may.iter().find(|one| one.name == name).unwrap();
+                (line.says.clone(), line.weight)
+            };
+            [says("Network"), says("Files")]
+        };
+        let silent = ("The author does not say, so it is given none.".to_owned(), "ask");
+        assert_eq!(told(false), [silent.clone(), silent]);
+        let none = ("None.".to_owned(), "calm");
+        assert_eq!(told(true), [none.clone(), none]);
+    }
 
     #[test]
     fn a_card_is_told_in_words_and_nothing_of_it_is_cut() {

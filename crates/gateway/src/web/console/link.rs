@@ -2,12 +2,24 @@
 
 use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
+use crate::shelf::Stock;
+
 /// What stays as it is in a part of a path or of a query.
 const PART: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
 
 /// The page of a package.
 pub(super) fn tool(id: &str) -> String {
     format!("/tools/{}", part(id))
+}
+
+/// What there is to see of a package: its page where it is installed, and else what was done with it.
+pub(super) fn seen(id: &str, stock: &Stock) -> String {
+    if stock.package(id).is_some() { tool(id) } else { calls(id) }
+}
+
+/// What was done with a package.
+pub(super) fn calls(id: &str) -> String {
+    format!("/calls?package={}", part(id))
 }
 
 /// A text as a part of a path or of a query.

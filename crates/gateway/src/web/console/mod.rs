@@ -47,7 +47,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
-use axum::extract::Request;
+use axum::response::Response;
 use axum::routing::{get, post};
 use host::CancellationToken;
 use host::records::now;
@@ -101,6 +101,11 @@ impl Console {
     }
 }
 
+/// What is told where there is no page.
+pub(super) fn missing() -> Response {
+    frame::missing("No page of the console is called that.")
+}
+
 /// Every page.
 pub(super) fn routes<S: Clone + Send + Sync + 'static>(console: &Arc<Console>) -> Router<S> {
     Router::new()
@@ -125,6 +130,5 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(console: &Arc<Console>) -
         .route("/sign-in/{code}", get(signing::look))
         .route("/sign-in", post(signing::enter))
         .route("/sign-out", post(signing::leave))
-        .fallback(|_: Request| async { frame::missing("No page of the console is called that.") })
         .with_state(Arc::clone(console))
 }

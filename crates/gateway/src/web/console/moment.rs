@@ -4,6 +4,7 @@ pub(super) use manifest::words::grouped;
 use std::time::Duration;
 
 use ledger::Time;
+use ledger::state::latency::{Histogram, Quantile};
 
 /// A moment: the exact one, which a script writes in the owner's own time, and a short one without it.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -52,6 +53,24 @@ pub(super) fn latency(time: Duration) -> String {
     }
 }
 
+/// What so many percent of calls took, as far as that is known: the edge of a bucket.
+pub(super) fn quantile(latencies: &Histogram, percent: u8) -> String {
+    match latencies.quantile(percent) {
+        Some(Quantile::AtMost(time)) => format!("≤ {}", latency(time)),
+        Some(Quantile::MoreThan(time)) => format!("> {}", latency(time)),
+        None => "–".to_owned(),
+    }
+}
+
+/// The same within a sentence.
+pub(super) fn quantile_said(latencies: &Histogram, percent: u8) -> String {
+    match latencies.quantile(percent) {
+        Some(Quantile::AtMost(time)) => format!("at most {}", latency(time)),
+        Some(Quantile::MoreThan(time)) => format!("more than {}", latency(time)),
+        None => "a time that is not known".to_owned(),
+    }
+}
+
 /// A part of a whole.
 pub(super) fn percent(part: f64) -> String {
     let percent = part * 100.0;
@@ -78,5 +97,16 @@ mod tests {
         assert_eq!(at("2026-11-16T09:08:07.000Z"), "2026-11-16 09:08 UTC");
         assert_eq!(left(now.plus(Duration::from_secs(271)), now), "4 min");
         assert_eq!(left(now, now.plus(Duration::from_secs(9))), "0 s");
+    }
+
+    #[test]
+    fn a_quantile_is_told_as_the_bound_that_it_is() {
+        use ledger::state::latency::bucket_of;
+        let of = |time: Duration| [bucket_of(time)].into_iter().collect::<Histogram>();
+        let fast = of(Duration::from_millis(3));
+        assert_eq!(quantile(&fast, 95), "≤ 4.1 ms");
+        assert_eq!(quantile_said(&fast, 95), "at most 4.1 ms");
+        assert!(quantile(&of(Duration::MAX), 95).starts_with("> "));
+        assert_eq!(quantile(&Histogram::default(), 95), "–");
     }
 }

@@ -6,7 +6,7 @@ use ledger::Time;
 use ledger::state::metrics::Span;
 use prove::columns::Columns;
 
-use super::moment::{grouped, latency, percent};
+use super::moment::{grouped, latency, percent, quantile, quantile_said};
 
 const WIDTH: f64 = 420.0;
 const HEIGHT: f64 = 150.0;
@@ -52,15 +52,12 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
     let told: Vec<_> = columns.columns.iter().filter(|one| one.calls > 0).collect();
     let (first, last) = (told.first()?, told.last()?);
     let unit = columns.unit();
-    let quantile = |one: &Span, percent| {
-        one.latencies.percentile(percent).map_or_else(|| "–".to_owned(), latency)
-    };
     let row = |one: &&Span| Row {
         begins: begins(one.begins, unit),
         calls: one.calls,
         failed: one.failed,
-        p50: quantile(one, 50),
-        p95: quantile(one, 95),
+        p50: quantile(&one.latencies, 50),
+        p95: quantile(&one.latencies, 95),
     };
     let (calls, failed) =
         told.iter().fold((0, 0), |(calls, failed), one| (calls + one.calls, failed + one.failed));
@@ -74,19 +71,16 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
         begins(most.begins, unit),
         grouped(most.calls)
     );
+    let said = |one: &Span, percent| quantile_said(&one.latencies, percent);
     let latency_words = if told.len() == 1 {
-        format!(
-            "Half of the calls took at most {}, 95 of 100 at most {}.",
-            quantile(first, 50),
-            quantile(first, 95)
-        )
+        format!("Half of the calls took {}, 95 of 100 {}.", said(first, 50), said(first, 95))
     } else {
         format!(
-            "Half of the calls took at most {} in the first {unit} and {} in the last, 95 of 100 at most {} and {}.",
-            quantile(first, 50),
-            quantile(last, 50),
-            quantile(first, 95),
-            quantile(last, 95)
+            "Half of the calls took {} in the first {unit} and {} in the last, 95 of 100 {} and {}.",
+            said(first, 50),
+            said(last, 50),
+            said(first, 95),
+            said(last, 95)
         )
     };
     Some(Plots {

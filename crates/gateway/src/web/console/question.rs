@@ -9,6 +9,7 @@ use serde_json::Value;
 
 use super::link;
 use super::moment::{Moment, left};
+use super::tool::facts;
 use crate::shelf::Stock;
 
 /// A value that is longer is shown behind a click.
@@ -26,6 +27,9 @@ pub(super) struct Question {
     /// What it changes, in a word or two, and how much that weighs.
     pub(super) effect: (&'static str, &'static str),
     pub(super) surface: String,
+    /// What the owner calls the client, and what its program says that it is.
+    pub(super) client: Option<String>,
+    pub(super) client_says: Option<String>,
     pub(super) expires: Moment,
     pub(super) left: String,
     pub(super) because: String,
@@ -61,7 +65,7 @@ impl Question {
         let action = tool.and_then(|tool| tool.action(&ticket.asked.action));
         let effect = action.map_or(("effects not known", words::Weight::Plain), words::effect);
         let about = ["Network", "Files", "Secrets"];
-        let may = tool.map(|tool| words::facts(&tool.package)).unwrap_or_default();
+        let may = tool.map(|tool| facts(&tool.package)).unwrap_or_default();
         let only_by = match stock.policy.approval.owner_presence {
             Presence::Any => None,
             Presence::Terminal | Presence::Passphrase => {
@@ -70,12 +74,14 @@ impl Question {
         };
         Self {
             ticket: ticket.id.to_string(),
-            address: link::tool(&package),
+            address: link::seen(&package, stock),
             action: ticket.asked.action.clone(),
             summary: action
                 .and_then(|action| action.summary.clone().or_else(|| action.description.clone())),
             effect: (effect.0, if effect.1 == words::Weight::Ask { "warn" } else { "plain" }),
             surface: ticket.asked.surface.clone(),
+            client: shown["client"].as_str().map(str::to_owned),
+            client_says: shown["client_says"].as_str().map(str::to_owned),
             expires: Moment::new(ticket.expires, now),
             left: left(ticket.expires, now),
             because: shown["because"].as_str().unwrap_or_default().to_owned(),

@@ -85,7 +85,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         if let Some(section) =
             sections.iter_mut().find(|one| one.name == about && one.decided.len() < SHOWN)
         {
-            section.decided.push(Entry::new(record, now));
+            section.decided.push(Entry::new(record, now).linked(&stock));
         }
     }
     let known: Vec<_> = sections.iter().map(|one| one.name.clone()).collect();

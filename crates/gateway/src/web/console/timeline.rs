@@ -3,12 +3,14 @@
 use std::collections::HashSet;
 use std::path::Path;
 
+use ledger::audit::record::{APPROVE, REFUSE};
 use ledger::audit::{Blocked, BlockedKind, Filter, Kind, Place, Record, page};
 use ledger::{AuditError, Time};
 use prove::watch;
 
 use super::link;
 use super::moment::Moment;
+use crate::shelf::Stock;
 
 /// How many records are looked at to fill a page, at most.
 const MOST_LOOKED_AT: usize = 20_000;
@@ -103,6 +105,7 @@ pub(super) struct Entry {
     pub(super) at: Moment,
     pub(super) surface: String,
     pub(super) package: String,
+    /// Where there is more about it.
     pub(super) address: String,
     /// What was called, or done to it.
     pub(super) action: String,
@@ -121,7 +124,7 @@ impl Entry {
     pub(super) fn new(record: &Record, now: Time) -> Self {
         let action = match (record.kind, record.is_change(), record.step.as_str()) {
             (Kind::Torn | Kind::Mended, _, _) => "the log itself".to_owned(),
-            (_, true, _) if record.is_answer() => format!("{} {}", record.change, record.action),
+            (_, true, _) if record.is_answer() => format!("{} {}", answer(record), record.action),
             (_, true, _) => record.change.clone(),
             (_, false, "") => record.action.clone(),
             (_, false, step) => format!("{} (step {step})", record.action),
@@ -131,7 +134,7 @@ impl Entry {
             at: Moment::new(record.ts, now),
             surface: record.surface.clone(),
             package: record.package.clone(),
-            address: link::tool(&record.package),
+            address: link::calls(&record.package),
             action,
             outcome: outcome(record),
             tone: tone(record),
@@ -140,6 +143,20 @@ impl Entry {
             blocked: record.blocked.iter().map(|one| grant(one, &record.package)).collect(),
             details: details(record),
         }
+    }
+
+    /// The same, which leads to the page of the package where it has one.
+    pub(super) fn linked(self, stock: &Stock) -> Self {
+        Self { address: link::seen(&self.package, stock), ..self }
+    }
+}
+
+/// What the owner said to a call, in the words of the buttons.
+fn answer(record: &Record) -> &str {
+    match record.change.as_str() {
+        APPROVE => "allow",
+        REFUSE => "deny",
+        other => other,
     }
 }
 
@@ -205,6 +222,11 @@ fn grant(blocked: &Blocked, package: &str) -> (String, String) {
     (blocked.value.clone(), command)
 }
 
+/// What the digest in a record is of: what is installed is told by all its files, what is called by its manifest.
+fn digest_of(record: &Record) -> &'static str {
+    if record.is_change() { "Digest of its files" } else { "Digest of its manifest" }
+}
+
 fn details(record: &Record) -> Vec<(&'static str, String)> {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let shape = (!record.arguments.is_null()).then(|| record.arguments.to_string());
@@ -222,9 +244,9 @@ fn details(record: &Record) -> Vec<(&'static str, String)> {
         ("Exit status", record.exit.map(|exit| exit.to_string())),
         ("Answer", bytes),
         ("Tried", record.attempts.filter(|tries| *tries > 1).map(|tries| format!("{tries} times"))),
-        ("Card", text(&record.card)),
+        ("Digest of the card", text(&record.card)),
         ("Trace", text(&record.trace)),
-        ("Digest of the package", text(&record.package_digest)),
+        (digest_of(record), text(&record.package_digest)),
     ];
     all.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
 }
@@ -278,6 +300,32 @@ mod tests {
         let first = Timeline::read(&folder, &Wanted::default(), None, 1).unwrap();
         assert!(first.next.is_some());
         std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[test]
+    fn a_digest_says_what_it_is_of_and_an_answer_is_called_as_its_button() {
+        let (folder, now) = (folder("digests"), host::records::now());
+        let call = Call {
+            package: "mcpkg:a".into(),
+            package_digest: "sha256:1".into(),
+            action: "send".into(),
+            ..Call::default()
+        };
+        Audit::new(&folder, Durability::Process).record(&call, &Ending::default(), now).unwrap();
+        let read = Timeline::read(&folder, &Wanted::default(), None, 1).unwrap();
+        std::fs::remove_dir_all(&folder).unwrap();
+        let mut record = read.records.into_iter().next().unwrap();
+        let named = |record: &Record| {
+            let all = details(record);
+            all.into_iter().find(|(_, value)| value == "sha256:1").map(|(name, _)| name)
+        };
+        assert_eq!(named(&record), Some("Digest of its manifest"));
+        record.change = "install".into();
+        assert_eq!(named(&record), Some("Digest of its files"));
+        for (written, told) in [(APPROVE, "allow send"), (REFUSE, "deny send")] {
+            record.change = written.into();
+            assert_eq!(Entry::new(&record, now).action, told);
+        }
     }
 
     #[test]

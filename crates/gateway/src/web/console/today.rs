@@ -85,7 +85,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
             .records
             .iter()
             .take(SHOWN)
-            .map(|one| Entry { details: Vec::new(), ..Entry::new(one, now) })
+            .map(|one| Entry { details: Vec::new(), ..Entry::new(one, now).linked(&stock) })
             .collect(),
         looks,
         rows: rows(&stock).await,

@@ -10,14 +10,14 @@ use ledger::Time;
 use ledger::audit::Filter;
 use ledger::state::metrics::Metrics;
 use manifest::model::Package;
-use manifest::words::{self, Fact, Weight};
+use manifest::words::{self, Author, Fact, Weight};
 use serde_json::Value;
 
 use super::Console;
 use super::frame::{Frame, Part, done, missing, of_trouble, page, see};
 use super::graph::{self, Graph};
 use super::link;
-use super::moment::{Moment, grouped, latency, percent};
+use super::moment::{Moment, grouped, percent, quantile};
 use super::plot::{self, Plots};
 use super::timeline::{Entry, Timeline, Tone, Wanted};
 use super::tools::{name, standing};
@@ -154,7 +154,7 @@ pub(super) async fn show(
         frame: Frame::new(&console, &visit, Part::Tools, name(&package)).await,
         name: name(&package),
         address: link::tool(&id),
-        calls: format!("/calls?package={}", link::part(&id)),
+        calls: link::calls(&id),
         version: package.version.clone().unwrap_or_default(),
         standing,
         tone,
@@ -164,7 +164,7 @@ pub(super) async fn show(
         trust: package.trust.name(),
         trouble: package.tool.as_ref().err().cloned(),
         about: model.and_then(Package::blurb).unwrap_or_default().to_owned(),
-        facts: model.map(words::facts).unwrap_or_default(),
+        facts: model.map(facts).unwrap_or_default(),
         scopes: model.map(scopes).unwrap_or_default(),
         grants: grants.iter().map(|one| (one.kind.name().to_owned(), one.value.clone())).collect(),
         attempts: attempts.iter().map(|one| attempt(one, &id)).collect(),
@@ -201,9 +201,29 @@ pub(super) async fn show(
             .collect(),
         rank,
         graph: model.and_then(|model| graph::draw(model, &stock)),
-        entries: timeline.records.iter().take(SHOWN).map(|one| Entry::new(one, now)).collect(),
+        entries: timeline
+            .records
+            .iter()
+            .take(SHOWN)
+            .map(|one| Entry::new(one, now).linked(&stock))
+            .collect(),
         id,
     })
+}
+
+/// What a package may do. It reaches its own endpoints too, as its card has it.
+pub(super) fn facts(package: &Package) -> Vec<Fact> {
+    let mut hosts = host::endpoints(package);
+    let named = package.permissions.hosts.iter().filter(|host| !hosts.contains(*host));
+    let named: Vec<_> = named.cloned().collect();
+    hosts.extend(named);
+    let author = if package.permissions.declared { Author::Says } else { Author::IsSilent };
+    let network = words::network(&hosts, author);
+    let mut facts = words::facts(package);
+    facts.iter_mut().filter(|fact| fact.about == network.about).for_each(|fact| {
+        fact.clone_from(&network);
+    });
+    facts
 }
 
 fn scopes(package: &Package) -> Vec<(String, String, String)> {
@@ -263,7 +283,7 @@ fn known(told: &Value, now: Time) -> Known {
         ("Installed", text("installed").map(moment)),
         ("From", source),
         ("Digest of its files", text("package")),
-        ("Card that you accepted", text("card")),
+        ("Digest of the card that you accepted", text("card")),
         ("Version before", text("before")),
         ("Folder", text("folder")),
     ];
@@ -278,8 +298,7 @@ fn known(told: &Value, now: Time) -> Known {
 }
 
 fn series(one: &Metrics) -> Series {
-    let quantile =
-        |percent| one.latencies.percentile(percent).map_or_else(|| "–".to_owned(), latency);
+    let quantile = |percent| quantile(&one.latencies, percent);
     Series {
         version: one.series.version.clone(),
         action: one.series.action.clone(),

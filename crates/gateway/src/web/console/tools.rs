@@ -11,7 +11,7 @@ use ledger::state::metrics::Metrics;
 use super::Console;
 use super::frame::{Frame, Part, page};
 use super::link;
-use super::moment::{count, grouped, latency, percent};
+use super::moment::{count, grouped, percent, quantile};
 use super::timeline::Tone;
 use super::visit::Visit;
 use crate::shelf::{Shelved, Stock};
@@ -50,7 +50,7 @@ impl Row {
             actions: tool.map_or_else(dash, |tool| tool.package.actions.len().to_string()),
             calls: grouped(measured.map_or(0, |one| one.calls)),
             success: well.and_then(Metrics::success).map_or_else(dash, percent),
-            p95: well.and_then(|one| one.latencies.percentile(95)).map_or_else(dash, latency),
+            p95: well.map_or_else(dash, |one| quantile(&one.latencies, 95)),
         }
     }
 }
