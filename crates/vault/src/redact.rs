@@ -73,8 +73,16 @@ impl Redactor {
         Stream::new(Arc::clone(&self.0))
     }
 
+    /// Whether it knows nothing, so that everything stays as it is.
+    fn knows_nothing(&self) -> bool {
+        self.0.forms.is_none() && self.0.short.is_empty()
+    }
+
     /// Redacts bytes.
     pub fn bytes(&self, bytes: &[u8]) -> Vec<u8> {
+        if self.knows_nothing() {
+            return bytes.to_vec();
+        }
         if let Some((_, text)) =
             self.0.short.iter().find(|(value, _)| value.expose().as_bytes() == bytes)
         {
@@ -95,6 +103,9 @@ impl Redactor {
 
     /// Redacts the keys and values of a document. A number that shows a value becomes a text.
     pub fn json(&self, document: &mut Value) {
+        if self.knows_nothing() {
+            return;
+        }
         match document {
             Value::Null | Value::Bool(_) => {}
             Value::Number(number) => {
