@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::end::{self, End};
 use super::error::AuditError;
@@ -20,6 +20,8 @@ use crate::Time;
 pub struct Audit {
     folder: Folder,
     durability: Durability,
+    /// Every call that has begun and not ended has a part of it: after that, more will be written.
+    underway: Arc<()>,
     memory: Mutex<Memory>,
 }
 
@@ -38,6 +40,7 @@ pub enum Durability {
 #[must_use = "a call that began has to end in the log"]
 pub struct Begun {
     seq: u64,
+    _underway: Arc<()>,
 }
 
 impl Begun {
@@ -67,7 +70,8 @@ impl Audit {
     /// The log in a folder, which is made when the first record is written.
     pub fn new(folder: impl Into<PathBuf>, durability: Durability) -> Self {
         let memory = Mutex::new(Memory::default());
-        Self { folder: Folder::new(folder.into()), durability, memory }
+        let (folder, underway) = (Folder::new(folder.into()), Arc::default());
+        Self { folder, durability, underway, memory }
     }
 
     /// Whether a record could be written now. It promises nothing about later, when the disk may
@@ -109,12 +113,12 @@ impl Audit {
     pub fn begin(&self, call: &Call, now: Time) -> Result<Begun, AuditError> {
         let mut record = Record::blank(Kind::Begin, now);
         record.put_call(call);
-        Ok(Begun { seq: self.append(record)? })
+        let underway = Arc::clone(&self.underway);
+        Ok(Begun { seq: self.append(record)?, _underway: underway })
     }
 
     /// Writes how it ended, and once more what was called, of which more may be known by now: this one record tells the
     /// whole call. Gives its number.
-    #[expect(clippy::needless_pass_by_value, reason = "a call ends once")]
     pub fn end(
         &self,
         begun: Begun,
@@ -126,6 +130,7 @@ impl Audit {
         record.put_call(call);
         record.put_ending(ending);
         record.begin = Some(begun.seq);
+        drop(begun);
         self.append(record)
     }
 
@@ -195,8 +200,8 @@ impl Audit {
 
     /// Writes one line and the head; when either fails, the log is as it was.
     ///
-    /// A head may be one record behind, as it is when somebody is killed between the two. So a call that begins is signed for
-    /// together with what is written next, usually its end, unless that would leave two records that nothing vouches for.
+    /// A head may be one record behind, as it is when somebody is killed between the two. So a record after which more will come
+    /// is signed for together with the next, usually the end of a call, unless that would leave two that nothing vouches for.
     fn write(
         &self,
         memory: &mut Memory,
@@ -268,7 +273,8 @@ impl Audit {
 
     /// Whether a record may be written without a head of its own.
     fn may_be_behind(&self, open: &Open, record: &Record) -> bool {
-        record.kind == Kind::Begin
+        matches!(record.kind, Kind::Begin | Kind::End)
+            && Arc::strong_count(&self.underway) > 1
             && self.durability == Durability::Process
             && open.head.is_some()
             && open.signed.and_then(|seq| seq.checked_add(1)) == Some(record.seq)

@@ -242,7 +242,10 @@ fn a_call_that_began_is_signed_for_with_its_end() {
     assert!(!home.faults().iter().any(|(_, fault)| !fault.is_harmless()), "{:?}", home.faults());
     for begun in [second, fourth, first, third] {
         audit.end(begun, &call("demo", "a"), &Ending::default(), at(8)).unwrap();
+        let faults = home.faults();
+        assert!(faults.iter().all(|(_, fault)| fault.is_harmless()), "{faults:?}");
     }
+    // After the last of them nothing is left open.
     assert_eq!(home.faults(), []);
 }
 
