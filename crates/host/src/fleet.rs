@@ -3,6 +3,7 @@
 //! Calls do not wait for it: what is written in the home counts. A replica asks what is there of its log and sends the
 //! rest, so nothing is lost when it is killed, or while the database is away.
 
+use std::collections::VecDeque;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -26,6 +27,10 @@ const DOUBT: Duration = Duration::from_mins(1);
 const FAREWELL: Duration = Duration::from_secs(5);
 /// How many lines are sent and read at a time.
 const FEW: usize = 200;
+/// How many lines are looked at for a page, at most.
+const MOST_LOOKED_AT: usize = 20_000;
+/// How much of a key tells one replica from another.
+const SHORT: usize = 8;
 
 /// Why a log was not sent.
 #[derive(Debug)]
@@ -133,37 +138,124 @@ pub async fn verify(shared: Shared<'_>) -> Result<Vec<(Replica, Report)>, StateE
     Ok(all.into_iter().map(|(replica, checking)| (replica, checking.end())).collect())
 }
 
-/// The last records of all replicas that are wanted, the last one first: at most so many of each. How many lines were
-/// stepped over because they are no sound records.
-pub async fn last(
-    shared: Shared<'_>,
-    filter: &Filter,
-    most: usize,
-) -> Result<(Vec<Told>, u64), StateError> {
-    let (mut all, mut unreadable) = (Vec::new(), 0);
-    for Replica { key, .. } in shared.replicas().await? {
-        let (mut found, mut before) = (0, u64::MAX);
-        while found < most {
-            let lines = shared.lines_before(&key, before, few()).await?;
-            let Some((seq, _)) = lines.last() else { break };
-            before = *seq;
-            for (_, line) in lines {
+/// Where a page of the logs of all replicas begins: before which record of each. From their ends on where it names none.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places(Vec<(String, u64)>);
+
+impl Places {
+    /// Reads what it is written as.
+    pub fn parse(text: &str) -> Option<Self> {
+        let place = |part: &str| {
+            let (replica, seq) = part.rsplit_once('.')?;
+            Some((replica.to_owned(), seq.parse().ok()?))
+        };
+        text.split(',').map(place).collect::<Option<_>>().map(Self)
+    }
+
+    /// Before which record of a replica; nothing where it was not there yet when the first page was read.
+    fn of(&self, key: &str) -> Option<u64> {
+        if self.0.is_empty() {
+            return Some(u64::MAX);
+        }
+        let found = self.0.iter().find(|(replica, _)| *replica == short(key));
+        found.map(|(_, seq)| *seq)
+    }
+}
+
+impl fmt::Display for Places {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, (replica, seq)) in self.0.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            write!(out, "{comma}{replica}.{seq}")?;
+        }
+        Ok(())
+    }
+}
+
+/// The beginning of what is different about the key of a replica.
+pub fn short(key: &str) -> String {
+    key.strip_prefix("ed25519:").unwrap_or(key).chars().take(SHORT).collect()
+}
+
+/// Records of all replicas, the last one first.
+#[derive(Debug, Default)]
+pub struct Page {
+    /// The records.
+    pub told: Vec<Told>,
+    /// Where the next page begins, if there may be one.
+    pub next: Option<Places>,
+    /// How many lines were stepped over because they are no sound records.
+    pub unreadable: u64,
+}
+
+/// The log of one replica, read from its end.
+struct Backwards {
+    key: String,
+    /// What was read and not taken yet.
+    records: VecDeque<Record>,
+    /// Before which record more is read.
+    unread: u64,
+    /// Before which record it goes on once this page is full.
+    place: u64,
+    is_over: bool,
+}
+
+impl Backwards {
+    /// Reads more, where everything that was read is taken; how many lines are no records.
+    async fn fill(&mut self, shared: Shared<'_>, filter: &Filter) -> Result<u64, StateError> {
+        let mut unreadable = 0;
+        while self.records.is_empty() && !self.is_over {
+            let lines = shared.lines_before(&self.key, self.unread, few()).await?;
+            self.is_over = lines.is_empty();
+            for (seq, line) in lines {
+                self.unread = seq;
                 match parse(line.as_bytes()) {
-                    Ok(record) if found < most && filter.wants(&record) => {
-                        found += 1;
-                        all.push(Told { replica: key.clone(), record });
+                    // What is before that is older still.
+                    Ok(record) if filter.since.is_some_and(|since| record.ts < since) => {
+                        self.is_over = true;
+                        break;
                     }
-                    Ok(_) => {}
+                    Ok(record) => self.records.push_back(record),
                     Err(_) => unreadable += 1,
                 }
             }
         }
+        Ok(unreadable)
     }
-    all.sort_by(|one, other| {
-        let order = |told: &Told| (told.record.ts, told.record.seq);
-        order(other).cmp(&order(one))
-    });
-    Ok((all, unreadable))
+}
+
+/// Reads so many records of all replicas that are wanted, and perhaps fewer where only few are.
+pub async fn page(
+    shared: Shared<'_>,
+    filter: &Filter,
+    before: &Places,
+    most: usize,
+) -> Result<Page, StateError> {
+    let begin = |Replica { key, .. }: Replica| {
+        let place = before.of(&key)?;
+        let (records, is_over) = (VecDeque::new(), false);
+        Some(Backwards { key, records, unread: place, place, is_over })
+    };
+    let mut logs: Vec<_> = shared.replicas().await?.into_iter().filter_map(begin).collect();
+    let (mut page, mut looked_at) = (Page::default(), 0);
+    while page.told.len() < most && looked_at < MOST_LOOKED_AT {
+        for log in &mut logs {
+            page.unreadable += log.fill(shared, filter).await?;
+        }
+        let newest = |log: &&mut Backwards| log.records.front().map(|one| (one.ts, one.seq));
+        let Some(log) = logs.iter_mut().max_by_key(newest) else { break };
+        let Some(record) = log.records.pop_front() else { break };
+        log.place = record.seq;
+        looked_at += 1;
+        if filter.wants(&record) {
+            page.told.push(Told { replica: log.key.clone(), record });
+        }
+    }
+    if logs.iter().any(|log| !log.is_over || !log.records.is_empty()) {
+        let places = logs.iter().map(|log| (short(&log.key), log.place));
+        page.next = Some(Places(places.collect()));
+    }
+    Ok(page)
 }
 
 /// Gives each record of all replicas once, as it comes.
@@ -203,4 +295,22 @@ impl Following {
 
 fn few() -> u32 {
     u32::try_from(FEW).unwrap_or(u32::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_are_read_as_they_are_written() {
+        let places = Places(vec![("a+/1".into(), 7), ("b.c".into(), u64::MAX)]);
+        assert_eq!(Places::parse(&places.to_string()), Some(places.clone()));
+        assert_eq!(places.of("ed25519:a+/1"), Some(7));
+        // A replica that came later has nothing on this page.
+        assert_eq!(places.of("ed25519:other"), None);
+        assert_eq!(Places::default().of("ed25519:other"), Some(u64::MAX));
+        for wrong in ["", "a", "a.", "a.1,", "a.-1"] {
+            assert_eq!(Places::parse(wrong), None, "{wrong}");
+        }
+    }
 }

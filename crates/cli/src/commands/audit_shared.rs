@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::time::Duration;
 
 use host::Records;
-use host::fleet::{self, Following, Told};
+use host::fleet::{self, Following, Places, Told};
 use ledger::StateError;
 use ledger::audit::{Filter, Kind, Report};
 use ledger::state::shared::{Replica, Shared};
@@ -18,9 +18,6 @@ use crate::printer::{Printer, line};
 
 /// How often to look for more.
 const PAUSE: Duration = Duration::from_millis(500);
-
-/// How much of the key of a replica stands before its records.
-const SHORT: usize = 8;
 
 /// What is shown.
 pub(super) struct Wanted {
@@ -42,7 +39,7 @@ pub(super) fn show(wanted: &Wanted, home: &Home, json_wanted: bool, printer: Pri
     let shared = shared(&records);
     let failed = |error: StateError| owner::of_state(&error);
     let mut following = runtime.block_on(Following::from_end(shared)).map_err(failed)?;
-    let last = runtime.block_on(fleet::last(shared, filter, limit.saturating_mul(2)));
+    let last = runtime.block_on(last(shared, filter, limit.saturating_mul(2)));
     let (mut told, unreadable) = last.map_err(failed)?;
     keep_last(&mut told, *limit, json_wanted);
     for one in told.iter().rev() {
@@ -69,6 +66,24 @@ pub(super) fn show(wanted: &Wanted, home: &Home, json_wanted: bool, printer: Pri
     }
 }
 
+/// So many records, the last one first, and how many lines are none.
+async fn last(
+    shared: Shared<'_>,
+    filter: &Filter,
+    most: usize,
+) -> Result<(Vec<Told>, u64), StateError> {
+    let (mut told, mut unreadable, mut before) = (Vec::new(), 0, Some(Places::default()));
+    while told.len() < most
+        && let Some(place) = &before
+    {
+        let page = fleet::page(shared, filter, place, most - told.len()).await?;
+        told.extend(page.told);
+        unreadable += page.unreadable;
+        before = page.next;
+    }
+    Ok((told, unreadable))
+}
+
 /// Leaves the last calls: the end of each tells all, and its beginning is shown where there is no end, or to programs.
 fn keep_last(told: &mut Vec<Told>, limit: usize, json_wanted: bool) {
     let begun = |one: &Told| Some((one.replica.clone(), one.record.begin?));
@@ -92,13 +107,8 @@ fn print(told: &Told, json_wanted: bool, printer: Printer) -> Result<(), Failure
         document["replica"] = told.replica.as_str().into();
         return printer.result(&format!("{document}\n"));
     }
-    let words = format!("{} {}", short(&told.replica), said(&told.record));
+    let words = format!("{} {}", fleet::short(&told.replica), said(&told.record));
     printer.result(&(line(&words) + "\n"))
-}
-
-/// The beginning of what is different about a key.
-fn short(key: &str) -> String {
-    key.strip_prefix("ed25519:").unwrap_or(key).chars().take(SHORT).collect()
 }
 
 /// Says whether the log of each replica is whole, and if one is not, what that means.

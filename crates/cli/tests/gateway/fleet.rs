@@ -64,6 +64,16 @@ impl Fleet {
         serde_json::from_str(&ran.stdout).unwrap_or(Value::Null)
     }
 
+    /// The owner, in the console of one; their cookie.
+    fn signed_in(&self, which: usize, gate: &Gate) -> String {
+        let link = self.homes[which].done(&["console"]).stdout;
+        let code = link.trim().rsplit('/').next().unwrap();
+        let origin = format!("http://{}", gate.address);
+        let entered =
+            gate.send("POST", "/sign-in", &[("origin", &origin)], &format!("code={code}"));
+        entered.headers["set-cookie"].split(';').next().unwrap().to_owned()
+    }
+
     /// How many calls were counted.
     fn counted(&self) -> u64 {
         let all = self.done(1, &["metrics"]);
@@ -243,11 +253,7 @@ fn while_the_database_is_away_nothing_is_called_and_afterwards_it_goes_on() {
 fn a_page_of_the_console_hears_what_another_replica_has_written() {
     let Some(fleet) = Fleet::new(ASK) else { return };
     let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
-    let link = fleet.homes[0].done(&["console"]).stdout;
-    let code = link.trim().rsplit('/').next().unwrap();
-    let origin = format!("http://{}", a.address);
-    let entered = a.send("POST", "/sign-in", &[("origin", &origin)], &format!("code={code}"));
-    let cookie = entered.headers["set-cookie"].split(';').next().unwrap().to_owned();
+    let cookie = fleet.signed_in(0, &a);
     let mut stream = TcpStream::connect(&a.address).unwrap();
     stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
     let head =
@@ -258,6 +264,57 @@ fn a_page_of_the_console_hears_what_another_replica_has_written() {
     // Nothing of it is written into the home of the one that is watched.
     assert_eq!(code_of(&call(&b, "x")), Some("needs_approval"));
     events.find(|line| line == "data: new").expect("it is told");
+}
+
+#[test]
+fn the_console_of_one_replica_shows_and_checks_the_logs_of_all() {
+    let Some(fleet) = Fleet::new(OPEN) else { return };
+    let gates = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
+    let cookie = fleet.signed_in(0, &gates[0]);
+    let see = |path: &str| {
+        let seen = gates[0].send("GET", path, &[("cookie", &cookie)], "");
+        assert_eq!(seen.status, 200, "{path}: {}", seen.body);
+        seen.body
+    };
+    for number in 0..70 {
+        let message = number.to_string();
+        assert_eq!(echoed(&call(&gates[number % 2], &message)), Some(&*message));
+    }
+    let both = [0, 1].map(|which| {
+        let key = std::fs::read_to_string(fleet.homes[which].path("home/audit/key.pub")).unwrap();
+        key.trim().strip_prefix("ed25519:").unwrap()[..8].to_owned()
+    });
+    let sent = || fleet.verified().1.iter().sum::<u64>() == fleet.lines(0) + fleet.lines(1);
+    until("both logs are sent", sent);
+    // Every call is on one of the pages, once, and the newest comes first.
+    let (mut entries, mut path) = (Vec::new(), "/calls?outcome=ok&action=echo".to_owned());
+    loop {
+        let page = see(&path);
+        let mut parts = page.split("<details class=\"rest\" id=\"");
+        parts.next();
+        entries.extend(parts.map(|part| part.split('"').next().unwrap().to_owned()));
+        let older = page.split("href=\"/calls?").find(|part| part.contains("before="));
+        let Some(older) = older else { break };
+        let query = older.split('"').next().unwrap().replace("&#38;", "&").replace("&amp;", "&");
+        path = format!("/calls?{query}");
+        assert!(entries.len() <= 70, "{entries:?}");
+    }
+    assert_eq!(entries.len(), 70, "{entries:?}");
+    for (place, entry) in entries.iter().enumerate() {
+        assert!(entry.contains(&both[1 - place % 2]), "{place}: {entries:?}");
+    }
+    let first = see("/");
+    assert!(
+        both.iter().all(|key| first.contains(key)) && first.contains("70 calls today"),
+        "{first}"
+    );
+    let whole = see("/calls?verify=1");
+    assert!(whole.contains("The log is whole") && whole.contains("of 2 replicas"), "{whole}");
+    let line = "UPDATE audit_lines SET line = replace(line, '\"ok\"', '\"no\"') WHERE seq = 6";
+    fleet.postgres.tell(&fleet.state, line);
+    let broken = see("/calls?verify=1");
+    assert!(broken.contains("The log is not whole"), "{broken}");
+    assert!(broken.contains(&format!("{}: ", both[1])), "{broken}");
 }
 
 #[test]

@@ -197,7 +197,8 @@ impl Shared<'_> {
              (SELECT concat_ws(' ', sum(calls), max(last_used)) FROM totals), \
              (SELECT concat_ws(' ', count(*), max(at)) FROM wishes), \
              (SELECT concat_ws(' ', max(id), count(over)) FROM regressions), \
-             (SELECT concat_ws(' ', count(*), max(at)) FROM tests))",
+             (SELECT concat_ws(' ', count(*), max(at)) FROM tests), \
+             (SELECT md5(string_agg(head, ' ' ORDER BY replica)) FROM audit_heads))",
         )
         .fetch_one(&mut self.0.connection().await?)
         .await

@@ -7,12 +7,13 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use host::records::now;
-use ledger::audit::{Filter, Place, verify};
+use ledger::audit::Filter;
 
 use super::Console;
 use super::frame::{Frame, Part, page};
 use super::link::part;
-use super::moment::grouped;
+use super::log::{Checked, Log};
+use super::moment::{count, grouped};
 use super::timeline::{Entry, Timeline, Wanted};
 use super::visit::Visit;
 
@@ -103,16 +104,11 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         surface: some(&surface),
         is_trouble: outcome == "trouble",
     };
-    let before = visit.query.get("before").and_then(Place::parse);
+    let before = visit.query.get("before");
     let log = console.log().await;
-    let read = tokio::task::spawn_blocking({
-        let log = log.clone();
-        move || Timeline::read(&log, &wanted, before, SHOWN)
-    });
-    let (timeline, trouble) = match read.await {
-        Ok(Ok(timeline)) => (timeline, None),
-        Ok(Err(error)) => (Timeline::default(), Some(host::records::whole(&error))),
-        Err(error) => (Timeline::default(), Some(error.to_string())),
+    let (timeline, trouble) = match Timeline::read(&log, &wanted, before, SHOWN).await {
+        Ok(timeline) => (timeline, None),
+        Err(words) => (Timeline::default(), Some(words)),
     };
     let fields = [
         ("package", &package),
@@ -128,7 +124,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         .map(|(name, value)| format!("{name}={}&", part(value)))
         .collect();
     let verified = match visit.query.get("verify") {
-        Some(_) if !visit.is_live => tokio::task::spawn_blocking(move || verified(&log)).await.ok(),
+        Some(_) if !visit.is_live => Some(verified(&log).await),
         _ => None,
     };
     let choices = |all: Vec<(String, String)>, chosen: &str| {
@@ -144,7 +140,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     ids.insert(0, named("", "every tool"));
     page(&CallsPage {
         frame: Frame::new(&console, &visit, Part::Calls, "Calls").await,
-        entries: timeline.records.iter().map(|one| Entry::new(one, now).linked(&stock)).collect(),
+        entries: timeline.lines.iter().map(|one| Entry::new(one, now).linked(&stock)).collect(),
         packages: choices(ids, &package),
         outcomes: choices(
             OUTCOMES.iter().map(|(value, words)| named(value, words)).collect(),
@@ -163,7 +159,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         ),
         is_filtered: !query.is_empty(),
         is_first: before.is_none(),
-        next: timeline.next.map(|place| format!("/calls?{query}before={place}")),
+        next: timeline.next.map(|place| format!("/calls?{query}before={}", part(&place))),
         unreadable: timeline.unreadable,
         trouble,
         verified,
@@ -173,20 +169,20 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     })
 }
 
-fn verified(log: &std::path::Path) -> Verified {
-    let report = match verify(log) {
-        Ok(report) => report,
-        Err(error) => {
-            let words = format!("The log could not be read: {}", host::records::whole(&error));
+async fn verified(log: &Log) -> Verified {
+    let Checked { is_sound, records, replicas, findings } = match log.check().await {
+        Ok(checked) => checked,
+        Err(words) => {
+            let words = format!("The log could not be read: {words}");
             return Verified { is_sound: false, words, findings: Vec::new() };
         }
     };
-    let records = grouped(report.lines);
-    let words = if report.is_sound() {
-        format!("{records} records, unbroken: none was changed, moved, added or taken away.")
+    let of = replicas.map_or_else(String::new, |all| format!(" of {}", count(all, "replica")));
+    let how = if is_sound {
+        "unbroken: none was changed, moved, added or taken away."
     } else {
-        format!("{records} records, not as they were written.")
+        "not as they were written."
     };
-    let findings = report.findings.iter().take(MOST_FINDINGS).map(ToString::to_string).collect();
-    Verified { is_sound: report.is_sound(), words, findings }
+    let words = format!("{} records{of}, {how}", grouped(records));
+    Verified { is_sound, words, findings: findings.into_iter().take(MOST_FINDINGS).collect() }
 }

@@ -10,7 +10,7 @@
 //! | `signing` | signing in and out |
 //! | `link` | addresses of our pages, and words as they are typed |
 //! | `moment` | moments, times and numbers as people write them |
-//! | `timeline` | the audit log, as it is shown |
+//! | `log`, `timeline` | the audit log of this home, or of all replicas; as it is shown |
 //! | `question` | a call that waits for its owner, as it is shown |
 //! | `plot` | calls and latencies over time, drawn |
 //! | `graph` | the steps of a chain, drawn |
@@ -29,6 +29,7 @@ mod graph;
 pub(crate) mod inert;
 mod installing;
 mod link;
+mod log;
 mod machine;
 mod moment;
 mod plot;
@@ -43,7 +44,6 @@ mod tool;
 mod tools;
 mod visit;
 
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use axum::Router;
@@ -55,6 +55,7 @@ use ledger::state::approvals::Ticket;
 use serde_json::Value;
 use tokio::sync::Semaphore;
 
+use self::log::Log;
 use crate::gateway::Gateway;
 use crate::steward::{By, Deed, Trouble};
 
@@ -86,9 +87,14 @@ impl Console {
         stock.host.records().state.waiting(now()).await.unwrap_or_default()
     }
 
-    /// The folder of the audit log.
-    async fn log(&self) -> PathBuf {
-        self.gateway.stock().await.home.join("audit")
+    /// The audit log.
+    async fn log(&self) -> Log {
+        let stock = self.gateway.stock().await;
+        if stock.host.records().state.is_shared() {
+            Log::Shared(stock.host.clone())
+        } else {
+            Log::Home(stock.home.join("audit"))
+        }
     }
 
     /// Has something done, beside everything else.

@@ -74,18 +74,16 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         filter: Filter { outcome: Some("denied".to_owned()), ..Filter::default() },
         ..Wanted::default()
     };
-    let read = tokio::task::spawn_blocking(move || {
-        Timeline::read(&log, &wanted, None, LOOKED_AT).unwrap_or_default()
-    });
-    let refused = read.await.unwrap_or_default();
+    let refused = Timeline::read(&log, &wanted, None, LOOKED_AT).await.unwrap_or_default();
     let mut sections = sections(policy::DEFAULTS, &own);
-    for record in &refused.records {
+    for line in &refused.lines {
+        let record = &line.record;
         let about =
             section_of(record.reason.as_deref().unwrap_or_default(), !record.blocked.is_empty());
         if let Some(section) =
             sections.iter_mut().find(|one| one.name == about && one.decided.len() < SHOWN)
         {
-            section.decided.push(Entry::new(record, now).linked(&stock));
+            section.decided.push(Entry::new(line, now).linked(&stock));
         }
     }
     let known: Vec<_> = sections.iter().map(|one| one.name.clone()).collect();

@@ -1,14 +1,15 @@
 //! The audit log, as it is shown.
 
 use std::collections::HashSet;
-use std::path::Path;
 
+use host::fleet::short;
+use ledger::Time;
 use ledger::audit::record::{APPROVE, REFUSE};
-use ledger::audit::{Blocked, BlockedKind, Filter, Kind, Place, Record, page};
-use ledger::{AuditError, Time};
+use ledger::audit::{Blocked, BlockedKind, Filter, Kind, Record};
 use prove::watch;
 
 use super::link;
+use super::log::{Line, Log};
 use super::moment::Moment;
 use crate::shelf::Stock;
 
@@ -31,35 +32,37 @@ pub(super) struct Wanted {
 /// A part of the log, the newest first.
 #[derive(Debug, Default)]
 pub(super) struct Timeline {
-    pub(super) records: Vec<Record>,
+    pub(super) lines: Vec<Line>,
     /// Where the next part begins.
-    pub(super) next: Option<Place>,
+    pub(super) next: Option<String>,
     /// How many lines are no sound records.
     pub(super) unreadable: u64,
 }
 
 impl Timeline {
     /// Reads so many calls and changes, each as one record: its end tells all, and its beginning is there while there is no
-    /// end.
-    pub(super) fn read(
-        folder: &Path,
+    /// end. Why it cannot be read.
+    pub(super) async fn read(
+        log: &Log,
         wanted: &Wanted,
-        before: Option<Place>,
+        before: Option<&str>,
         most: usize,
-    ) -> Result<Self, AuditError> {
-        let mut timeline = Self { next: before, ..Self::default() };
+    ) -> Result<Self, String> {
+        let mut timeline = Self { next: before.map(str::to_owned), ..Self::default() };
         let (mut ended, mut looked_at) = (HashSet::new(), 0);
-        while timeline.records.len() < most && looked_at < MOST_LOOKED_AT {
-            let step = STEP.min((most - timeline.records.len()) * 2);
-            let found = page(folder, &wanted.filter, timeline.next, step)?;
-            looked_at += found.records.len().max(1);
+        while timeline.lines.len() < most && looked_at < MOST_LOOKED_AT {
+            let step = STEP.min((most - timeline.lines.len()) * 2);
+            let found = log.page(&wanted.filter, timeline.next.as_deref(), step).await?;
+            looked_at += found.lines.len().max(1);
             timeline.unreadable += found.unreadable;
             timeline.next = found.next;
-            for record in found.records {
-                ended.extend(record.begin);
-                let is_over = record.kind == Kind::Begin && ended.contains(&record.seq);
-                if !is_over && wanted.wants(&record) {
-                    timeline.records.push(record);
+            for line in found.lines {
+                let Line { replica, record } = &line;
+                ended.extend(record.begin.map(|begin| (replica.clone(), begin)));
+                let is_over =
+                    record.kind == Kind::Begin && ended.contains(&(replica.clone(), record.seq));
+                if !is_over && wanted.wants(record) {
+                    timeline.lines.push(line);
                 }
             }
             if timeline.next.is_none() {
@@ -102,6 +105,8 @@ impl Tone {
 #[derive(Debug)]
 pub(super) struct Entry {
     pub(super) seq: u64,
+    /// What no other on the page is called.
+    pub(super) id: String,
     pub(super) at: Moment,
     pub(super) surface: String,
     pub(super) package: String,
@@ -121,7 +126,9 @@ pub(super) struct Entry {
 }
 
 impl Entry {
-    pub(super) fn new(record: &Record, now: Time) -> Self {
+    pub(super) fn new(line: &Line, now: Time) -> Self {
+        let Line { replica, record } = line;
+        let replica = replica.as_deref().map(short);
         let action = match (record.kind, record.is_change(), record.step.as_str()) {
             (Kind::Torn | Kind::Mended, _, _) => "the log itself".to_owned(),
             (_, true, _) if record.is_answer() => format!("{} {}", answer(record), record.action),
@@ -131,8 +138,15 @@ impl Entry {
         };
         Self {
             seq: record.seq,
+            id: match &replica {
+                Some(replica) => format!("entry-{replica}-{}", record.seq),
+                None => format!("entry-{}", record.seq),
+            },
             at: Moment::new(record.ts, now),
-            surface: record.surface.clone(),
+            surface: match &replica {
+                Some(replica) => format!("{} at {replica}", record.surface),
+                None => record.surface.clone(),
+            },
             package: record.package.clone(),
             address: link::calls(&record.package),
             action,
@@ -265,8 +279,8 @@ mod tests {
         folder
     }
 
-    #[test]
-    fn a_call_is_one_line_and_what_runs_is_told() {
+    #[tokio::test]
+    async fn a_call_is_one_line_and_what_runs_is_told() {
         let folder = folder("calls");
         let audit = Audit::new(&folder, Durability::Process);
         let now = host::records::now();
@@ -286,24 +300,25 @@ mod tests {
         };
         let ending = Ending { outcome: Outcome::Error("denied".into()), ..Ending::default() };
         audit.record(&denied, &ending, now).unwrap();
-        let all = Timeline::read(&folder, &Wanted::default(), None, 10).unwrap();
-        let told: Vec<_> = all.records.iter().map(|one| Entry::new(one, now)).collect();
+        let log = Log::Home(folder.clone());
+        let all = Timeline::read(&log, &Wanted::default(), None, 10).await.unwrap();
+        let told: Vec<_> = all.lines.iter().map(|one| Entry::new(one, now)).collect();
         assert_eq!(
             told.iter().map(|one| one.outcome.as_str()).collect::<Vec<_>>(),
             ["refused", "runs", "ok"]
         );
         assert_eq!(told[0].because.as_deref(), Some("no"));
         let wanted = Wanted { surface: Some("terminal".into()), ..Wanted::default() };
-        assert_eq!(Timeline::read(&folder, &wanted, None, 10).unwrap().records.len(), 1);
+        assert_eq!(Timeline::read(&log, &wanted, None, 10).await.unwrap().lines.len(), 1);
         let wanted = Wanted { is_trouble: true, ..Wanted::default() };
-        assert_eq!(Timeline::read(&folder, &wanted, None, 10).unwrap().records.len(), 1);
-        let first = Timeline::read(&folder, &Wanted::default(), None, 1).unwrap();
+        assert_eq!(Timeline::read(&log, &wanted, None, 10).await.unwrap().lines.len(), 1);
+        let first = Timeline::read(&log, &Wanted::default(), None, 1).await.unwrap();
         assert!(first.next.is_some());
         std::fs::remove_dir_all(&folder).unwrap();
     }
 
-    #[test]
-    fn a_digest_says_what_it_is_of_and_an_answer_is_called_as_its_button() {
+    #[tokio::test]
+    async fn a_digest_says_what_it_is_of_and_an_answer_is_called_as_its_button() {
         let (folder, now) = (folder("digests"), host::records::now());
         let call = Call {
             package: "mcpkg:a".into(),
@@ -312,19 +327,20 @@ mod tests {
             ..Call::default()
         };
         Audit::new(&folder, Durability::Process).record(&call, &Ending::default(), now).unwrap();
-        let read = Timeline::read(&folder, &Wanted::default(), None, 1).unwrap();
+        let log = Log::Home(folder.clone());
+        let read = Timeline::read(&log, &Wanted::default(), None, 1).await.unwrap();
         std::fs::remove_dir_all(&folder).unwrap();
-        let mut record = read.records.into_iter().next().unwrap();
+        let mut line = read.lines.into_iter().next().unwrap();
         let named = |record: &Record| {
             let all = details(record);
             all.into_iter().find(|(_, value)| value == "sha256:1").map(|(name, _)| name)
         };
-        assert_eq!(named(&record), Some("Digest of its manifest"));
-        record.change = "install".into();
-        assert_eq!(named(&record), Some("Digest of its files"));
+        assert_eq!(named(&line.record), Some("Digest of its manifest"));
+        line.record.change = "install".into();
+        assert_eq!(named(&line.record), Some("Digest of its files"));
         for (written, told) in [(APPROVE, "allow send"), (REFUSE, "deny send")] {
-            record.change = written.into();
-            assert_eq!(Entry::new(&record, now).action, told);
+            line.record.change = written.into();
+            assert_eq!(Entry::new(&line, now).action, told);
         }
     }
 

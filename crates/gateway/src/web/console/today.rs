@@ -10,6 +10,7 @@ use ledger::Time;
 use ledger::audit::{Filter, Kind};
 
 use super::frame::{Frame, Part, page};
+use super::log::Log;
 use super::moment::{count, grouped};
 use super::plot::spark;
 use super::question::Question;
@@ -61,12 +62,9 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     let questions: Vec<_> =
         console.waiting().await.iter().map(|ticket| Question::new(ticket, &stock, now)).collect();
     let looks = looks(&stock, now).await;
-    let (log, counted) = (console.log().await, console.log().await);
-    let read = tokio::task::spawn_blocking(move || {
-        Timeline::read(&log, &Wanted::default(), None, SHOWN).unwrap_or_default()
-    });
-    let timeline = read.await.unwrap_or_default();
-    let today = tokio::task::spawn_blocking(move || today(&counted, now)).await.unwrap_or_default();
+    let log = console.log().await;
+    let timeline = Timeline::read(&log, &Wanted::default(), None, SHOWN).await.unwrap_or_default();
+    let today = today(&log, now).await;
     let heading = match (questions.len(), looks.len()) {
         (0, 0) => "Nothing needs you".to_owned(),
         (0, many) => format!("Nothing waits for you; {} worth a look", count(many, "thing")),
@@ -79,10 +77,10 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         heading,
         line,
         questions,
-        is_new: timeline.records.iter().all(ledger::audit::Record::is_change),
+        is_new: timeline.lines.iter().all(|line| line.record.is_change()),
         // All that is written of them is on their own page.
         entries: timeline
-            .records
+            .lines
             .iter()
             .take(SHOWN)
             .map(|one| Entry { details: Vec::new(), ..Entry::new(one, now).linked(&stock) })
@@ -117,18 +115,18 @@ impl Today {
 }
 
 /// Counts the calls since midnight, which is that of UTC.
-fn today(log: &std::path::Path, now: Time) -> Today {
+async fn today(log: &Log, now: Time) -> Today {
     let midnight = Time::from_unix_millis(now.unix_millis() / 86_400_000 * 86_400_000);
     let wanted = Wanted {
         filter: Filter { since: Some(midnight), ..Filter::default() },
         ..Wanted::default()
     };
-    let read = Timeline::read(log, &wanted, None, COUNTED).unwrap_or_default();
+    let read = Timeline::read(log, &wanted, None, COUNTED).await.unwrap_or_default();
     let mut today = Today { is_more: read.next.is_some(), ..Today::default() };
-    for one in read
-        .records
-        .iter()
-        .filter(|one| !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End))
+    for one in
+        read.lines.iter().map(|line| &line.record).filter(|one| {
+            !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End)
+        })
     {
         today.calls += 1;
         match (one.outcome.as_deref(), tone(one)) {

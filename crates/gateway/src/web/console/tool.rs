@@ -145,10 +145,7 @@ pub(super) async fn show(
         filter: Filter { package: Some(id.clone()), ..Filter::default() },
         ..Wanted::default()
     };
-    let read = tokio::task::spawn_blocking(move || {
-        Timeline::read(&log, &wanted, None, SHOWN).unwrap_or_default()
-    });
-    let timeline = read.await.unwrap_or_default();
+    let timeline = Timeline::read(&log, &wanted, None, SHOWN).await.unwrap_or_default();
     let (standing, tone) = standing(&package);
     page(&ToolPage {
         frame: Frame::new(&console, &visit, Part::Tools, name(&package)).await,
@@ -202,7 +199,7 @@ pub(super) async fn show(
         rank,
         graph: model.and_then(|model| graph::draw(model, &stock)),
         entries: timeline
-            .records
+            .lines
             .iter()
             .take(SHOWN)
             .map(|one| Entry::new(one, now).linked(&stock))
