@@ -1,9 +1,43 @@
-//! What a service does not need any more once it has started.
+//! What a service does not need while nothing happens: it runs for days, and works for minutes of them.
 
-/// Lets go of the pages of this program that were needed to start it: they are in the memory of whoever runs for days, and most of
-/// them are never needed again. Those that are come back from the file.
 #[cfg(target_os = "linux")]
-pub(crate) fn let_go_of_start() {
+use std::time::Duration;
+
+/// How long nothing has to happen.
+#[cfg(target_os = "linux")]
+const QUIET: Duration = Duration::from_secs(4);
+
+/// Less time of a processor than this, within that, is nothing: looking around takes some as well.
+#[cfg(target_os = "linux")]
+const NOTHING: Duration = Duration::from_millis(4);
+
+/// Lets go of memory that was needed to start, and, as often as there was something to do and then nothing for a while, of what
+/// was needed for that.
+#[cfg(target_os = "linux")]
+pub(crate) async fn stay_lean() {
+    let mut let_go_at = Duration::ZERO;
+    let mut seen = worked();
+    loop {
+        if worked().saturating_sub(seen) < NOTHING && seen.saturating_sub(let_go_at) > NOTHING {
+            let_go_of_code();
+            let_go_of_heap();
+            let_go_at = worked();
+        }
+        seen = worked();
+        tokio::time::sleep(QUIET).await;
+    }
+}
+
+/// For how long this process has had a processor.
+#[cfg(target_os = "linux")]
+fn worked() -> Duration {
+    let spent = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    spent.try_into().unwrap_or_default()
+}
+
+/// Lets go of the pages of this program. Those that are needed come back from the file.
+#[cfg(target_os = "linux")]
+fn let_go_of_code() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap_or_default();
     let Some(program) = std::fs::read_link("/proc/self/exe").ok() else { return };
     for line in maps.lines() {
@@ -33,21 +67,47 @@ fn let_go(from: usize, length: usize) {
     let _ = unsafe { madvise(begin, length, Advice::LinuxDontNeed) };
 }
 
+/// Lets go of memory that was taken and given back.
+#[cfg(all(target_os = "linux", target_env = "gnu"))]
+#[expect(unsafe_code, reason = "the allocator is a library of C")]
+fn let_go_of_heap() {
+    // SAFETY: it touches nothing that is in use, and may be called by any thread at any time.
+    unsafe { libc::malloc_trim(0) };
+}
+
+/// Other allocators do so by themselves.
+#[cfg(all(target_os = "linux", not(target_env = "gnu")))]
+fn let_go_of_heap() {}
+
 /// Elsewhere the system decides.
 #[cfg(not(target_os = "linux"))]
-pub(crate) fn let_go_of_start() {}
+pub(crate) async fn stay_lean() {}
 
 #[cfg(all(test, target_os = "linux"))]
 mod tests {
+    fn resident(part: &str) -> Option<u64> {
+        let status = std::fs::read_to_string("/proc/self/status").ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix(part))?;
+        line.split_whitespace().next()?.parse().ok()
+    }
+
     #[test]
     fn code_that_was_let_go_of_is_still_there() {
-        let resident = || {
-            let status = std::fs::read_to_string("/proc/self/status").unwrap();
-            let line = status.lines().find_map(|line| line.strip_prefix("RssFile:")).unwrap();
-            line.split_whitespace().next().unwrap().parse::<u64>().unwrap()
-        };
-        let before = resident();
-        super::let_go_of_start();
-        assert!(resident() < before);
+        let before = resident("RssFile:");
+        super::let_go_of_code();
+        assert!(resident("RssFile:") < before);
+    }
+
+    #[test]
+    #[cfg(target_env = "gnu")]
+    fn what_was_given_back_is_let_go_of() {
+        let mut all: Vec<_> = (0..40_000).map(|_| vec![1_u8; 1_000]).collect();
+        // The last one stays, so that nothing goes by itself.
+        let last = all.pop();
+        drop(all);
+        let before = resident("RssAnon:");
+        super::let_go_of_heap();
+        assert!(resident("RssAnon:") < before.map(|before| before - 20_000), "{before:?}");
+        drop(last);
     }
 }

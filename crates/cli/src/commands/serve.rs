@@ -127,7 +127,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             stay,
             stop.clone(),
         ));
-        lean::let_go_of_start();
+        let lean = tokio::spawn(lean::stay_lean());
         if let Some((listener, address)) = listener {
             let settings = Settings { listening: address, ..over_http(args, home, printer)? };
             tell(address, args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
@@ -139,6 +139,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
             stop.cancel();
         }
         let _ = near.await;
+        lean.abort();
         gateway.close().await;
         ended.cancel();
         if let Some(sending) = sending {
