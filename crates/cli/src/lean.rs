@@ -1,30 +1,32 @@
-//! What a service does not need while nothing happens: it runs for days, and works for minutes of them.
+//! What a service need not keep: it runs for days, works for minutes of them, and needs most of its code once.
 
 #[cfg(target_os = "linux")]
 use std::time::Duration;
 
-/// How long nothing has to happen.
+/// How often it is looked what was needed since.
 #[cfg(target_os = "linux")]
-const QUIET: Duration = Duration::from_secs(4);
+const WHILE: Duration = Duration::from_secs(4);
 
 /// Less time of a processor than this, within that, is nothing: looking around takes some as well.
 #[cfg(target_os = "linux")]
 const NOTHING: Duration = Duration::from_millis(4);
 
-/// Lets go of memory that was needed to start, and, as often as there was something to do and then nothing for a while, of what
-/// was needed for that.
+/// Lets go of code now and then while there is something to do, so that what is kept is what is needed again and again; and of
+/// memory that was given back, once there is nothing to do any more.
 #[cfg(target_os = "linux")]
 pub(crate) async fn stay_lean() {
-    let mut let_go_at = Duration::ZERO;
-    let mut seen = worked();
+    let (mut seen, mut is_lean) = (Duration::ZERO, false);
     loop {
-        if worked().saturating_sub(seen) < NOTHING && seen.saturating_sub(let_go_at) > NOTHING {
+        let has_worked = worked().saturating_sub(seen) > NOTHING;
+        if has_worked || !is_lean {
             let_go_of_code();
-            let_go_of_heap();
-            let_go_at = worked();
         }
+        if !has_worked && !is_lean {
+            let_go_of_heap();
+        }
+        is_lean = !has_worked;
         seen = worked();
-        tokio::time::sleep(QUIET).await;
+        tokio::time::sleep(WHILE).await;
     }
 }
 
