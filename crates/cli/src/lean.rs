@@ -11,8 +11,8 @@ const WHILE: Duration = Duration::from_secs(4);
 #[cfg(target_os = "linux")]
 const NOTHING: Duration = Duration::from_millis(4);
 
-/// Lets go of code now and then while there is something to do, so that what is kept is what is needed again and again; and of
-/// memory that was given back, once there is nothing to do any more.
+/// Lets go of code now and then while there is something to do, and once more afterwards, so that what is kept is what is needed
+/// again and again.
 #[cfg(target_os = "linux")]
 pub(crate) async fn stay_lean() {
     let (mut seen, mut is_lean) = (Duration::ZERO, false);
@@ -20,9 +20,6 @@ pub(crate) async fn stay_lean() {
         let has_worked = worked().saturating_sub(seen) > NOTHING;
         if has_worked || !is_lean {
             let_go_of_code();
-        }
-        if !has_worked && !is_lean {
-            let_go_of_heap();
         }
         is_lean = !has_worked;
         seen = worked();
@@ -69,18 +66,6 @@ fn let_go(from: usize, length: usize) {
     let _ = unsafe { madvise(begin, length, Advice::LinuxDontNeed) };
 }
 
-/// Lets go of memory that was taken and given back.
-#[cfg(all(target_os = "linux", target_env = "gnu"))]
-#[expect(unsafe_code, reason = "the allocator is a library of C")]
-fn let_go_of_heap() {
-    // SAFETY: it touches nothing that is in use, and may be called by any thread at any time.
-    unsafe { libc::malloc_trim(0) };
-}
-
-/// Other allocators do so by themselves.
-#[cfg(all(target_os = "linux", not(target_env = "gnu")))]
-fn let_go_of_heap() {}
-
 /// Elsewhere the system decides.
 #[cfg(not(target_os = "linux"))]
 pub(crate) async fn stay_lean() {}
@@ -98,18 +83,5 @@ mod tests {
         let before = resident("RssFile:");
         super::let_go_of_code();
         assert!(resident("RssFile:") < before);
-    }
-
-    #[test]
-    #[cfg(target_env = "gnu")]
-    fn what_was_given_back_is_let_go_of() {
-        let mut all: Vec<_> = (0..40_000).map(|_| vec![1_u8; 1_000]).collect();
-        // The last one stays, so that nothing goes by itself.
-        let last = all.pop();
-        drop(all);
-        let before = resident("RssAnon:");
-        super::let_go_of_heap();
-        assert!(resident("RssAnon:") < before.map(|before| before - 20_000), "{before:?}");
-        drop(last);
     }
 }

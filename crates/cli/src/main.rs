@@ -62,6 +62,9 @@ use exit::Outcome;
 use home::Home;
 use printer::Printer;
 
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     // The launcher of the walls is this program too, and must have one thread only.
     sandbox::enter_if_launcher();
