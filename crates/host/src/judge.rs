@@ -201,9 +201,18 @@ fn limit() {
     use rustix::process::{Resource, Rlimit, setrlimit};
     let to = |most| Rlimit { current: Some(most), maximum: Some(most) };
     let _ = setrlimit(Resource::Cpu, to(PROCESSOR_SECONDS));
-    let _ = setrlimit(Resource::As, to(MEMORY));
+    let _ = setrlimit(Resource::As, to(reserved().saturating_add(MEMORY)));
     #[cfg(target_os = "linux")]
     let _ = rustix::process::set_parent_process_death_signal(Some(rustix::process::Signal::KILL));
+}
+
+/// What this process has reserved before it reads anything: some allocators begin with a gigabyte, and use none of it.
+#[cfg(unix)]
+fn reserved() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmSize:"));
+    let kilobytes = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
+    kilobytes.unwrap_or_default().saturating_mul(1024)
 }
 
 #[cfg(test)]
