@@ -252,7 +252,9 @@ fn remedy(fault: &Fault) -> Option<&'static str> {
         Fault::KeyMissing | Fault::KeyUnreadable => Some(
             "put `key.pub` back from a copy; where `key` is still there, the next call writes it anew",
         ),
-        Fault::PutAside(_) | Fault::Torn | Fault::HeadBehind | Fault::Unfinished { .. } => None,
+        Fault::PutAside(_) | Fault::Torn | Fault::HeadBehind { .. } | Fault::Unfinished { .. } => {
+            None
+        }
     }
 }
 

@@ -287,7 +287,7 @@ fn the_console_of_one_replica_shows_and_checks_the_logs_of_all() {
     let sent = || fleet.verified().1.iter().sum::<u64>() == fleet.lines(0) + fleet.lines(1);
     until("both logs are sent", sent);
     // Every call is on one of the pages, once, and the newest comes first.
-    let (mut entries, mut path) = (Vec::new(), "/calls?outcome=ok&action=echo".to_owned());
+    let (mut entries, mut path) = (Vec::new(), "/calls?outcome=ok&surface=mcp".to_owned());
     loop {
         let page = see(&path);
         let mut parts = page.split("<details class=\"rest\" id=\"");

@@ -175,11 +175,39 @@ impl Audit {
         }
         let signed = if let HeadFile::Signed(head) = head { Some(head.seq) } else { None };
         let mut open = Open { end, head: file, signed, lock };
+        let fits = open.end.notes.iter().all(|(kind, _)| *kind != Kind::Mended);
+        if fits && signed.is_some_and(|seq| seq < open.end.seq) {
+            self.catch_up(memory, &mut open, now)?;
+        }
         for (kind, note) in std::mem::take(&mut open.end.notes) {
             let mut told = Record { note: Some(note), ..Record::blank(kind, now) };
             self.write(memory, &mut open, &mut told)?;
         }
         Ok(open)
+    }
+
+    /// Signs for what somebody else wrote and did not sign for: they were killed, or will with their next record. So there are
+    /// never more than two that nothing vouches for, however often somebody is killed.
+    fn catch_up(&self, memory: &mut Memory, open: &mut Open, now: Time) -> Result<(), AuditError> {
+        let End { seq, hash, day: Some(day), .. } = open.end else { return Ok(()) };
+        let path = self.folder.log(day);
+        let found = std::fs::metadata(&path).map_err(AuditError::file("look at", &path))?;
+        let head = Head { seq, hash, ts: now, day, bytes: found.len() };
+        let bytes = head.write(memory.key.as_ref().expect("`open` opens the key first"));
+        open.head = self.put_head(open.head.take(), &bytes)?;
+        open.signed = Some(seq);
+        memory.written = Some((bytes, head));
+        Ok(())
+    }
+
+    /// Writes a head in the place of the one before.
+    fn put_head(&self, old: Option<Small>, bytes: &[u8]) -> Result<Option<Small>, AuditError> {
+        match self.durability {
+            Durability::Process => self.folder.overwrite(head::FILE, old, bytes),
+            Durability::Power => {
+                self.folder.replace(head::FILE, bytes, File::sync_data).map(|()| None)
+            }
+        }
     }
 
     /// A new key, and the head of a log without records, which it signs. The head is written first: every key
@@ -201,7 +229,8 @@ impl Audit {
     /// Writes one line and the head; when either fails, the log is as it was.
     ///
     /// A head may be one record behind, as it is when somebody is killed between the two. So a record after which more will come
-    /// is signed for together with the next, usually the end of a call, unless that would leave two that nothing vouches for.
+    /// is signed for together with the next, usually the end of a call, unless there is one already that nothing vouches for.
+    /// Whoever is killed between that next record and its head leaves two, and more there never are.
     fn write(
         &self,
         memory: &mut Memory,
@@ -243,15 +272,11 @@ impl Audit {
         let key = memory.key.as_ref().expect("`open` opens the key first");
         let bytes = head.write(key);
         let old = open.head.take();
-        let put = || match self.durability {
-            Durability::Process => self.folder.overwrite(head::FILE, old, &bytes),
-            Durability::Power => self.folder.replace(head::FILE, &bytes, sync).map(|()| None),
-        };
         let written = file
             .write_all(&line)
             .and_then(|()| sync(&file))
             .map_err(AuditError::file("write", &path))
-            .and_then(|()| put());
+            .and_then(|()| self.put_head(old, &bytes));
         open.head = match written {
             Ok(head) => head,
             Err(error) => {

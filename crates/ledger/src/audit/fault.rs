@@ -81,8 +81,11 @@ pub enum Fault {
         /// The last of them.
         to: u64,
     },
-    /// A writer was killed after its record and before the head. Harmless.
-    HeadBehind,
+    /// A writer was killed after its record and before the head, or calls are under way. Harmless.
+    HeadBehind {
+        /// How many records the head does not know: one, or two where the first is of a call.
+        records: u64,
+    },
     /// A call began, and nobody wrote how it ended: its host was killed, or it still runs. Harmless.
     Unfinished {
         /// The record of its beginning.
@@ -95,7 +98,7 @@ impl Fault {
     pub fn is_harmless(&self) -> bool {
         matches!(
             self,
-            Fault::PutAside(_) | Fault::Torn | Fault::HeadBehind | Fault::Unfinished { .. }
+            Fault::PutAside(_) | Fault::Torn | Fault::HeadBehind { .. } | Fault::Unfinished { .. }
         )
     }
 }
@@ -157,7 +160,12 @@ impl fmt::Display for Fault {
             Fault::Unfinished { seq } => {
                 write!(out, "the call of record {seq} began, and its end was not written")
             }
-            Fault::HeadBehind => out.write_str("the last record was written, but its head was not"),
+            Fault::HeadBehind { records: 2 } => {
+                out.write_str("the last two records were written, but their head was not")
+            }
+            Fault::HeadBehind { .. } => {
+                out.write_str("the last record was written, but its head was not")
+            }
         }
     }
 }

@@ -51,6 +51,13 @@ pub struct Link {
     pub computed: Hash,
 }
 
+impl Link {
+    /// Whether it is of a call: such a record may be signed for with the one that follows.
+    pub(super) fn goes_on(&self) -> bool {
+        matches!(self.kind.as_str(), "begin" | "end")
+    }
+}
+
 /// Why a line is no record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LineError {

@@ -108,6 +108,8 @@ pub(super) struct Walk {
     unchecked: Option<Fault>,
     /// The hash of the record that the head names.
     hash_at_head: Option<Hash>,
+    /// Whether the record after it may be signed for with the one that follows.
+    goes_on: bool,
     /// Calls that began and have not ended yet: their numbers, and where that stands. Those whose end may be among
     /// what was changed or is gone are not: nobody can say of them that they have none.
     begun: BTreeMap<u64, (String, u64)>,
@@ -126,6 +128,7 @@ impl Walk {
             has_key,
             unchecked,
             hash_at_head: None,
+            goes_on: false,
             begun: BTreeMap::new(),
         }
     }
@@ -198,6 +201,10 @@ impl Walk {
         }
         if matches!(self.head, HeadFile::Signed(head) if head.seq == link.seq) {
             self.hash_at_head = Some(link.hash);
+        }
+        if matches!(self.head, HeadFile::Signed(head) if head.seq.checked_add(1) == Some(link.seq))
+        {
+            self.goes_on = link.goes_on();
         }
         self.before = Some((link.seq, link.hash));
         self.broken = 0;
@@ -287,11 +294,15 @@ impl Walk {
             self.place = in_head.clone();
             self.found(Fault::HeadDiffers { seq: head.seq });
         }
-        if head.seq.checked_add(1) == Some(last) {
-            self.found(Fault::HeadBehind);
-        } else if last > head.seq {
-            self.place = in_head;
-            self.found(Fault::Unsigned { from: head.seq + 1, to: last });
+        match last.saturating_sub(head.seq) {
+            0 => {}
+            records if records == 1 || (records == 2 && self.goes_on) => {
+                self.found(Fault::HeadBehind { records });
+            }
+            _ => {
+                self.place = in_head;
+                self.found(Fault::Unsigned { from: head.seq + 1, to: last });
+            }
         }
     }
 

@@ -206,7 +206,7 @@ fn a_record_without_its_head_counts() {
     let head = fs::read(home.folder().join("head")).unwrap();
     home.audit().record(&call("demo", "a"), &Ending::default(), at(2)).unwrap();
     fs::write(home.folder().join("head"), head).unwrap();
-    assert_eq!(home.faults(), [(3, Fault::HeadBehind)]);
+    assert_eq!(home.faults(), [(3, Fault::HeadBehind { records: 1 })]);
     home.audit().record(&call("demo", "a"), &Ending::default(), at(3)).unwrap();
     assert_eq!(home.faults(), []);
     // The same for the very first record.
@@ -216,7 +216,7 @@ fn a_record_without_its_head_counts() {
     assert_eq!(home.faults(), [], "a log without records has a head");
     home.audit().record(&call("demo", "a"), &Ending::default(), at(2)).unwrap();
     fs::write(home.folder().join("head"), head).unwrap();
-    assert_eq!(home.faults(), [(1, Fault::HeadBehind)]);
+    assert_eq!(home.faults(), [(1, Fault::HeadBehind { records: 1 })]);
     home.audit().record(&call("demo", "a"), &Ending::default(), at(3)).unwrap();
     assert_eq!(home.faults(), []);
 }
@@ -229,7 +229,10 @@ fn a_call_that_began_is_signed_for_with_its_end() {
     let before = head();
     let begun = audit.begin(&call("demo", "a"), at(2)).unwrap();
     assert_eq!(head(), before);
-    assert_eq!(home.faults(), [(3, Fault::Unfinished { seq: 3 }), (3, Fault::HeadBehind)]);
+    assert_eq!(
+        home.faults(),
+        [(3, Fault::Unfinished { seq: 3 }), (3, Fault::HeadBehind { records: 1 })]
+    );
     assert!(verify(&home.folder()).unwrap().is_sound());
     audit.end(begun, &call("demo", "a"), &Ending::default(), at(3)).unwrap();
     assert_ne!(head(), before);
@@ -247,6 +250,68 @@ fn a_call_that_began_is_signed_for_with_its_end() {
     }
     // After the last of them nothing is left open.
     assert_eq!(home.faults(), []);
+}
+
+#[test]
+fn killed_before_the_head_of_an_end_two_records_count_and_never_more() {
+    let home = Home::with([0, 1]);
+    let path = home.folder().join("head");
+    let kill_at = |head: &[u8]| fs::write(&path, head).unwrap();
+    let before = fs::read(&path).unwrap();
+    let audit = home.audit();
+    let begun = audit.begin(&call("demo", "a"), at(2)).unwrap();
+    audit.end(begun, &call("demo", "a"), &Ending::default(), at(3)).unwrap();
+    kill_at(&before);
+    assert_eq!(home.faults(), [(4, Fault::HeadBehind { records: 2 })]);
+    assert!(verify(&home.folder()).unwrap().is_sound());
+    // Whoever comes next signs for them before anything else, so that being killed once more does no harm.
+    home.audit().check_writable(at(4)).unwrap();
+    assert_eq!(home.faults(), []);
+    let signed = fs::read(&path).unwrap();
+    home.audit().record(&call("demo", "b"), &Ending::default(), at(5)).unwrap();
+    kill_at(&signed);
+    assert_eq!(home.faults(), [(5, Fault::HeadBehind { records: 1 })]);
+    // On the next day it is the same.
+    kill_at(&fs::read(&path).unwrap());
+    home.audit().check_writable(at(6)).unwrap();
+    let signed = fs::read(&path).unwrap();
+    let audit = home.audit();
+    let begun = audit.begin(&call("demo", "a"), at(7)).unwrap();
+    let tomorrow = at(7 + 86_400_000);
+    audit.end(begun, &call("demo", "a"), &Ending::default(), tomorrow).unwrap();
+    kill_at(&signed);
+    assert_eq!(home.faults().len(), 1);
+    assert!(verify(&home.folder()).unwrap().is_sound());
+    home.audit().record(&call("demo", "c"), &Ending::default(), tomorrow).unwrap();
+    assert_eq!(home.faults(), []);
+}
+
+#[test]
+fn more_than_a_killed_writer_leaves_is_not_taken_for_it() {
+    type Writes = fn(&Audit);
+    let others: [Writes; 2] = [
+        // Two, the first of which is signed for at once.
+        |audit| {
+            for _ in 0..2 {
+                audit.record(&call("demo", "a"), &Ending::default(), at(2)).unwrap();
+            }
+        },
+        // Three.
+        |audit| {
+            let begun = audit.begin(&call("demo", "a"), at(2)).unwrap();
+            audit.end(begun, &call("demo", "a"), &Ending::default(), at(3)).unwrap();
+            audit.record(&call("demo", "a"), &Ending::default(), at(4)).unwrap();
+        },
+    ];
+    for write in others {
+        let home = Home::with([0, 1]);
+        let head = fs::read(home.folder().join("head")).unwrap();
+        write(&home.audit());
+        fs::write(home.folder().join("head"), head).unwrap();
+        assert!(matches!(home.faults()[..], [(1, Fault::Unsigned { from: 3, .. })]));
+        home.audit().record(&call("demo", "a"), &Ending::default(), at(5)).unwrap();
+        assert!(!verify(&home.folder()).unwrap().is_sound(), "it stays visible");
+    }
 }
 
 #[test]
