@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::end::{self, End};
 use super::error::AuditError;
-use super::folder::{Folder, options};
+use super::folder::{Folder, Small, options};
 use super::head::{self, Head, HeadFile};
 use super::held::{Held, Open};
 use super::key::Key;

@@ -58,6 +58,8 @@ fn a_call_whose_end_may_be_what_was_changed_is_not_told_to_have_none() {
                 audit.end(begun, &call, &Ending::default(), at(at_once)).unwrap();
             }
         }
+        // Somebody else looks, and signs for what is there.
+        home.audit().check_writable(at(3)).unwrap();
         home
     };
     let running = (5, Fault::Unfinished { seq: 5 });
