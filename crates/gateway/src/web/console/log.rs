@@ -26,7 +26,7 @@ pub(super) struct Line {
 
 /// A part of it, the newest first.
 #[derive(Debug, Default)]
-pub(super) struct Part {
+pub(super) struct Timeline {
     pub(super) lines: Vec<Line>,
     /// Where the next part begins, if there may be one.
     pub(super) next: Option<String>,
@@ -51,7 +51,7 @@ impl Log {
         filter: &Filter,
         before: Option<&str>,
         most: usize,
-    ) -> Result<Part, String> {
+    ) -> Result<Timeline, String> {
         match self {
             Self::Home(folder) => {
                 let (folder, filter) = (folder.clone(), filter.clone());
@@ -59,7 +59,7 @@ impl Log {
                 let read = move || page(&folder, &filter, before, most);
                 let page = aside(read).await?.map_err(|error| whole(&error))?;
                 let line = |record| Line { replica: None, record };
-                Ok(Part {
+                Ok(Timeline {
                     lines: page.records.into_iter().map(line).collect(),
                     next: page.next.map(|place| place.to_string()),
                     unreadable: page.unreadable,
@@ -67,13 +67,13 @@ impl Log {
             }
             Self::Shared(host) => {
                 let Some(shared) = host.records().state.shared() else {
-                    return Ok(Part::default());
+                    return Ok(Timeline::default());
                 };
                 let before = before.and_then(Places::parse).unwrap_or_default();
                 let page = fleet::page(shared, filter, &before, most).await;
                 let page = page.map_err(|error| whole(&error))?;
                 let line = |Told { replica, record }| Line { replica: Some(replica), record };
-                Ok(Part {
+                Ok(Timeline {
                     lines: page.told.into_iter().map(line).collect(),
                     next: page.next.map(|places| places.to_string()),
                     unreadable: page.unreadable,

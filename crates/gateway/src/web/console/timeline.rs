@@ -9,6 +9,7 @@ use ledger::audit::{Blocked, BlockedKind, Filter, Kind, Record};
 use prove::watch;
 
 use super::link;
+pub(super) use super::log::Timeline;
 use super::log::{Line, Log};
 use super::moment::Moment;
 use crate::shelf::Stock;
@@ -27,16 +28,6 @@ pub(super) struct Wanted {
     pub(super) surface: Option<String>,
     /// Only what was refused or went wrong.
     pub(super) is_trouble: bool,
-}
-
-/// A part of the log, the newest first.
-#[derive(Debug, Default)]
-pub(super) struct Timeline {
-    pub(super) lines: Vec<Line>,
-    /// Where the next part begins.
-    pub(super) next: Option<String>,
-    /// How many lines are no sound records.
-    pub(super) unreadable: u64,
 }
 
 impl Timeline {
