@@ -96,6 +96,7 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     let Some(seat) = runtime.block_on(seat(args, home))? else { return Ok(Exit::Done) };
     let seat = Arc::new(seat);
     let records = owner::records(home, &runtime)?;
+    records.audit.sit_when_busy();
     let vault = owner::vault_of_service(home)?;
     let host = Host::new(settings, launcher, vault, Arc::clone(&records));
     let stop = CancellationToken::new();

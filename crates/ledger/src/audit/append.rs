@@ -3,21 +3,26 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::end::{self, End};
 use super::error::AuditError;
 use super::folder::{Folder, Small, options};
-use super::head::{self, Head, HeadFile};
+use super::head::{self, Head, HeadFile, Vouched};
 use super::held::{Held, Open};
 use super::key::Key;
 use super::line::{self, Hash};
 use super::record::{Call, Ending, Kind, Outcome, Record};
+use super::sitting::Chair;
 use crate::Time;
 
 /// The log of a home, to be written. Threads and processes may write at once.
 #[derive(Debug)]
-pub struct Audit {
+pub struct Audit(Arc<Log>);
+
+/// The same, as a thread that looks after it knows it.
+#[derive(Debug)]
+pub(super) struct Log {
     folder: Folder,
     durability: Durability,
     /// Every call that has begun and not ended has a part of it: after that, more will be written.
@@ -58,6 +63,10 @@ struct Memory {
     /// The last record that this process wrote, which has to be there whether or not a head names it yet.
     last: Option<(u64, Hash)>,
     held: Option<Held>,
+    /// The log with its lock, while nobody else can write; see [`sitting`](super::sitting).
+    sitting: Option<Open>,
+    /// For a writer that may sit.
+    chair: Option<Chair>,
 }
 
 impl std::fmt::Debug for Memory {
@@ -71,19 +80,21 @@ impl Audit {
     pub fn new(folder: impl Into<PathBuf>, durability: Durability) -> Self {
         let memory = Mutex::new(Memory::default());
         let (folder, underway) = (Folder::new(folder.into()), Arc::default());
-        Self { folder, durability, underway, memory }
+        Self(Arc::new(Log { folder, durability, underway, memory }))
+    }
+
+    /// From now on keeps the lock for a few milliseconds at a time where one record follows upon the other, and signs when it gives
+    /// it back: for a service. What it wrote is signed for when this is dropped.
+    pub fn sit_when_busy(&self) {
+        if self.0.durability == Durability::Process {
+            self.0.lock().chair = Chair::of(Arc::downgrade(&self.0));
+        }
     }
 
     /// Whether a record could be written now. It promises nothing about later, when the disk may
     /// be full: a call needs [`begin`](Self::begin).
     pub fn check_writable(&self, now: Time) -> Result<(), AuditError> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
-        let open = self.open(&mut memory, now)?;
-        let path = self.folder.log(open.end.day.map_or(now.day(), |day| day.max(now.day())));
-        match options().append(true).open(&path) {
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
-            opened => opened.map(drop).map_err(AuditError::file("open", &path)),
-        }
+        self.0.check_writable(now)
     }
 
     /// Writes that a call was refused, or failed before anything ran; gives the number of the record.
@@ -91,7 +102,7 @@ impl Audit {
         let mut record = Record::blank(Kind::Call, now);
         record.put_call(call);
         record.put_ending(ending);
-        self.append(record)
+        self.0.append(record)
     }
 
     /// Writes what was found out about a package, in words; gives the number of the record.
@@ -106,15 +117,15 @@ impl Audit {
         record.put_call(about);
         record.put_outcome(outcome);
         record.note = Some(words.to_owned());
-        self.append(record)
+        self.0.append(record)
     }
 
     /// Writes that a call is about to run. Only then may it run.
     pub fn begin(&self, call: &Call, now: Time) -> Result<Begun, AuditError> {
         let mut record = Record::blank(Kind::Begin, now);
         record.put_call(call);
-        let underway = Arc::clone(&self.underway);
-        Ok(Begun { seq: self.append(record)?, _underway: underway })
+        let underway = Arc::clone(&self.0.underway);
+        Ok(Begun { seq: self.0.append(record)?, _underway: underway })
     }
 
     /// Writes how it ended, and once more what was called, of which more may be known by now: this one record tells the
@@ -131,11 +142,37 @@ impl Audit {
         record.put_ending(ending);
         record.begin = Some(begun.seq);
         drop(begun);
-        self.append(record)
+        self.0.append(record)
+    }
+}
+
+impl Log {
+    fn lock(&self) -> MutexGuard<'_, Memory> {
+        self.memory.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn check_writable(&self, now: Time) -> Result<(), AuditError> {
+        self.get_up();
+        let mut memory = self.lock();
+        let open = self.open(&mut memory, now)?;
+        let path = self.folder.log(open.end.day.map_or(now.day(), |day| day.max(now.day())));
+        match options().append(true).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(()),
+            opened => opened.map(drop).map_err(AuditError::file("open", &path)),
+        }
     }
 
     fn append(&self, mut record: Record) -> Result<u64, AuditError> {
-        let mut memory = self.memory.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut memory = self.lock();
+        // Only the slow way tells whether the next day has begun.
+        if memory.sitting.as_ref().is_some_and(|open| open.end.day < Some(record.ts.day())) {
+            self.sign(&mut memory);
+        }
+        if let Some(mut open) = memory.sitting.take() {
+            let seq = self.write(&mut memory, &mut open, &mut record, Vouched::Sealed)?;
+            memory.sitting = Some(open);
+            return Ok(seq);
+        }
         let held = match (memory.held.take(), &memory.written) {
             (Some(held), Some((bytes, _))) => held.open(&self.folder, bytes, record.ts.day())?,
             _ => None,
@@ -144,9 +181,30 @@ impl Audit {
             Some(open) => open,
             None => self.open(&mut memory, record.ts)?,
         };
-        let seq = self.write(&mut memory, &mut open, &mut record)?;
-        memory.held = open.hold();
+        let seq = self.write(&mut memory, &mut open, &mut record, Vouched::Signed)?;
+        if open.can_be_held() && memory.chair.as_mut().is_some_and(Chair::is_taken) {
+            memory.sitting = Some(open);
+        } else {
+            memory.held = open.hold();
+        }
         Ok(seq)
+    }
+
+    /// Signs for what was written, and lets others write.
+    pub(super) fn get_up(&self) {
+        self.sign(&mut self.lock());
+    }
+
+    /// The same with what is known of the log. Where the head cannot be written, the one that is there is vouched for.
+    fn sign(&self, memory: &mut Memory) {
+        let Some(mut open) = memory.sitting.take() else { return };
+        if let Some(chair) = &mut memory.chair {
+            chair.is_left();
+        }
+        let ts = memory.written.as_ref().map(|(_, head)| head.ts);
+        if ts.is_some_and(|ts| self.catch_up(memory, &mut open, ts).is_ok()) {
+            memory.held = open.hold();
+        }
     }
 
     /// Takes the lock, finds the end of the chain, and notes what is wrong there.
@@ -181,7 +239,7 @@ impl Audit {
         }
         for (kind, note) in std::mem::take(&mut open.end.notes) {
             let mut told = Record { note: Some(note), ..Record::blank(kind, now) };
-            self.write(memory, &mut open, &mut told)?;
+            self.write(memory, &mut open, &mut told, Vouched::Signed)?;
         }
         Ok(open)
     }
@@ -189,11 +247,17 @@ impl Audit {
     /// Signs for what somebody else wrote and did not sign for: they were killed, or will with their next record. So there are
     /// never more than two that nothing vouches for, however often somebody is killed.
     fn catch_up(&self, memory: &mut Memory, open: &mut Open, now: Time) -> Result<(), AuditError> {
-        let End { seq, hash, day: Some(day), .. } = open.end else { return Ok(()) };
+        let End { seq, hash, day: Some(day), log: ref known, .. } = open.end else {
+            return Ok(());
+        };
         let path = self.folder.log(day);
-        let found = std::fs::metadata(&path).map_err(AuditError::file("look at", &path))?;
-        let head = Head { seq, hash, ts: now, day, bytes: found.len() };
-        let bytes = head.write(memory.key.as_ref().expect("`open` opens the key first"));
+        let length = match known {
+            Some((_, length)) => *length,
+            None => path.metadata().map_err(AuditError::file("look at", &path))?.len(),
+        };
+        let head = Head { seq, hash, ts: now, day, bytes: length };
+        let key = memory.key.as_ref().expect("`open` opens the key first");
+        let bytes = head.write(key, Vouched::Signed);
         open.head = self.put_head(open.head.take(), &bytes)?;
         open.signed = Some(seq);
         memory.written = Some((bytes, head));
@@ -220,7 +284,8 @@ impl Audit {
             bytes.is_none_or(|bytes| Head::parse(&bytes).is_some_and(|head| head.seq == 0));
         if is_new && self.folder.days()?.is_empty() {
             let head = Head { seq: 0, hash: Hash::default(), ts: now, day: now.day(), bytes: 0 };
-            self.folder.replace(head::FILE, &head.write(&key), File::sync_all)?;
+            let bytes = head.write(&key, Vouched::Signed);
+            self.folder.replace(head::FILE, &bytes, File::sync_all)?;
         }
         key.keep(&self.folder)?;
         Ok(key)
@@ -236,6 +301,7 @@ impl Audit {
         memory: &mut Memory,
         open: &mut Open,
         record: &mut Record,
+        how: Vouched,
     ) -> Result<u64, AuditError> {
         record.seq = open.end.seq.saturating_add(1);
         let may_be_behind = self.may_be_behind(open, record);
@@ -270,7 +336,7 @@ impl Audit {
             return Ok(head.seq);
         }
         let key = memory.key.as_ref().expect("`open` opens the key first");
-        let bytes = head.write(key);
+        let bytes = head.write(key, how);
         let old = open.head.take();
         let written = file
             .write_all(&line)
@@ -303,5 +369,11 @@ impl Audit {
             && self.durability == Durability::Process
             && open.head.is_some()
             && open.signed.and_then(|seq| seq.checked_add(1)) == Some(record.seq)
+    }
+}
+
+impl Drop for Log {
+    fn drop(&mut self) {
+        self.get_up();
     }
 }

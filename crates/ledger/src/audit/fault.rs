@@ -58,6 +58,8 @@ pub enum Fault {
     HeadMissing,
     /// The head is unreadable, or the key did not sign it.
     HeadUnsigned,
+    /// The head is sealed, because its writer was killed before it could sign, and the key that would know is not here.
+    HeadSealed,
     /// There is a head, and no public key to check it with.
     KeyMissing,
     /// There is a head, and what should be the public key is none.
@@ -140,6 +142,9 @@ impl fmt::Display for Fault {
                 out.write_str("the head is missing, so nothing vouches for the end of the log")
             }
             Fault::HeadUnsigned => out.write_str("the head is not signed by the key of the log"),
+            Fault::HeadSealed => out.write_str(
+                "the head is sealed and not signed yet, and the key that sealed it is not here",
+            ),
             Fault::KeyMissing => {
                 out.write_str("the public key is missing, so nobody can say who signed the head")
             }

@@ -1,7 +1,7 @@
 //! The signed end of the chain: which record is the last, and where it stands.
 //!
 //! The file `head` is one line, `{…,"signature":"…"}`. The signature is ed25519 over all bytes
-//! before `,"signature":`.
+//! before `,"signature":`. While records come one upon the other it is `{…,"ownerSeal":"…"}`, which only the key itself can check.
 
 use serde::{Deserialize, Serialize};
 
@@ -13,6 +13,8 @@ use crate::time::Day;
 /// The name of its file.
 pub(super) const FILE: &str = "head";
 const SIGNATURE: &str = ",\"signature\":\"";
+/// As long as the other: one head is written over another.
+const SEAL: &str = ",\"ownerSeal\":\"";
 const CLOSE: &str = "\"}\n";
 
 /// Which record is the last; number zero, with a hash of zeros, before the first. Kept elsewhere, it shows later that nothing before it has changed.
@@ -30,6 +32,15 @@ pub struct Head {
     pub bytes: u64,
 }
 
+/// How a head is vouched for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Vouched {
+    /// Whoever has the public key can check it.
+    Signed,
+    /// The key itself can.
+    Sealed,
+}
+
 /// What the file `head` says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum HeadFile {
@@ -37,7 +48,7 @@ pub(super) enum HeadFile {
     Missing,
     /// It is no head, or the key did not sign it.
     Bad,
-    /// The key signed it.
+    /// The key signed it, or sealed it.
     Signed(Head),
 }
 
@@ -52,7 +63,7 @@ struct Members {
 
 impl Head {
     /// The bytes of the file.
-    pub(super) fn write(&self, key: &Key) -> Vec<u8> {
+    pub(super) fn write(&self, key: &Key, how: Vouched) -> Vec<u8> {
         let members = Members {
             seq: self.seq,
             hash: self.hash.to_string(),
@@ -62,8 +73,11 @@ impl Head {
         };
         let mut text = serde_json::to_string(&members).expect("a head is plain data");
         text.pop();
-        let signature = key.sign(text.as_bytes());
-        (text + SIGNATURE + &signature + CLOSE).into_bytes()
+        let (name, proof) = match how {
+            Vouched::Signed => (SIGNATURE, key.sign(text.as_bytes())),
+            Vouched::Sealed => (SEAL, key.seal(text.as_bytes())),
+        };
+        (text + name + &proof + CLOSE).into_bytes()
     }
 
     /// The last bytes of a log that ends with the record that it names.
@@ -100,11 +114,18 @@ impl HeadFile {
         head.map_or(HeadFile::Bad, HeadFile::Signed)
     }
 
+    /// Whether a file is sealed, so that the public key says nothing about it.
+    pub(super) fn is_sealed(bytes: Option<&[u8]>) -> bool {
+        let text = bytes.and_then(|bytes| std::str::from_utf8(bytes).ok());
+        text.is_some_and(|text| text.contains(SEAL))
+    }
+
     /// What a file says to whoever has the private key: there is one signature to a message, and
     /// making it again is quicker than checking it.
     pub(super) fn check_own(bytes: Option<&[u8]>, key: &Key) -> Self {
         let Some(bytes) = bytes else { return HeadFile::Missing };
-        let head = Head::parse(bytes).filter(|head| head.write(key) == bytes);
+        let how = if Self::is_sealed(Some(bytes)) { Vouched::Sealed } else { Vouched::Signed };
+        let head = Head::parse(bytes).filter(|head| head.write(key, how) == bytes);
         head.map_or(HeadFile::Bad, HeadFile::Signed)
     }
 }

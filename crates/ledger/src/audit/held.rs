@@ -32,6 +32,11 @@ pub(super) struct Held {
 }
 
 impl Open {
+    /// Whether its files can be kept.
+    pub(super) fn can_be_held(&self) -> bool {
+        self.end.log.is_some() && self.head.is_some()
+    }
+
     /// Lets others write, and keeps the files.
     pub(super) fn hold(self) -> Option<Held> {
         let Self { end, head, signed, lock } = self;

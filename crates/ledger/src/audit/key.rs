@@ -1,7 +1,11 @@
 //! The key of a home: it signs the end of the chain, and nothing else.
+//!
+//! A signature takes longer than everything else that is done for a record. So while records come one upon the other, the end is
+//! sealed instead, with a code that only the key makes and checks, and it is signed as soon as there is a pause.
 
 use std::fs::File;
 
+use aws_lc_rs::hmac::{self, HMAC_SHA512};
 use aws_lc_rs::signature::{Ed25519KeyPair, KeyPair};
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
@@ -14,11 +18,14 @@ use super::folder::Folder;
 const PRIVATE: &str = "key";
 pub(super) const PUBLIC: &str = "key.pub";
 const PREFIX: &str = "ed25519:";
+/// What the code that seals is made of, beside the seed: a signature is never taken for one, nor one for a signature.
+const SEALS: &[u8] = b"haft audit seal";
 
 /// The key that signs. Every record is signed for, so the quicker of our two libraries does it.
 pub(super) struct Key {
     seed: Zeroizing<[u8; 32]>,
     pair: Ed25519KeyPair,
+    sealing: hmac::Key,
 }
 
 /// The key that checks; written `ed25519:` and base64.
@@ -34,6 +41,12 @@ impl Key {
         Ok(Some(key))
     }
 
+    /// The same for somebody who only looks. One that cannot be read is none.
+    pub(super) fn look(folder: &Folder) -> Option<Self> {
+        let text = folder.read_small(PRIVATE).ok().flatten().map(Zeroizing::new)?;
+        Self::parse(&text)
+    }
+
     /// A new key, which nobody keeps yet.
     pub(super) fn new() -> Result<Self, AuditError> {
         let mut seed = Zeroizing::new([0; 32]);
@@ -43,7 +56,9 @@ impl Key {
 
     fn of(seed: Zeroizing<[u8; 32]>) -> Option<Self> {
         let pair = Ed25519KeyPair::from_seed_unchecked(&*seed).ok()?;
-        Some(Self { seed, pair })
+        let derived = hmac::sign(&hmac::Key::new(HMAC_SHA512, &*seed), SEALS);
+        let sealing = hmac::Key::new(HMAC_SHA512, derived.as_ref());
+        Some(Self { seed, pair, sealing })
     }
 
     /// Makes it the key of a home. Whoever calls has the lock.
@@ -67,9 +82,19 @@ impl Key {
         Self::of(seed)
     }
 
+    /// Whether a public key is the one of this key.
+    pub(super) fn is_of(&self, public: &PublicKey) -> bool {
+        self.pair.public_key().as_ref() == public.0.as_bytes()
+    }
+
     /// Signs a message; gives base64.
     pub(super) fn sign(&self, message: &[u8]) -> String {
         STANDARD.encode(self.pair.sign(message))
+    }
+
+    /// Seals a message for whoever has this key; gives base64, as long as that of a signature.
+    pub(super) fn seal(&self, message: &[u8]) -> String {
+        STANDARD.encode(hmac::sign(&self.sealing, message))
     }
 }
 

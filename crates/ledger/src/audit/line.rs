@@ -5,9 +5,9 @@
 
 use std::fmt;
 
+use aws_lc_rs::digest::{SHA256, digest};
 use serde::Deserialize;
 use serde_json::Value;
-use sha2::{Digest as _, Sha256};
 
 use super::record::Record;
 
@@ -74,7 +74,9 @@ pub enum LineError {
 impl Hash {
     /// The hash of some bytes.
     pub fn of(bytes: &[u8]) -> Self {
-        Self(Sha256::digest(bytes).into())
+        let mut hash = [0; 32];
+        hash.copy_from_slice(digest(&SHA256, bytes).as_ref());
+        Self(hash)
     }
 
     /// Reads 64 small hex digits.

@@ -33,7 +33,7 @@
 //! | `lines`, `folder` | lines in both directions; the files of a log, and its lock |
 //! | `key`, [`head`] | the key of the home, and the signed end of the chain |
 //! | `end` | where the chain goes on, and what is wrong there |
-//! | `held`, `append` | what is kept open between two records; one more record |
+//! | `held`, `append`, `sitting` | what is kept open between two records; one more record; how long a writer keeps the lock to itself |
 //! | `fault`, [`mod@verify`] | what can be wrong with a log; everything that is |
 //! | [`read`], [`follow`] | records from the end backwards, and records to come |
 //! | [`mod@copy`] | lines for whoever keeps a copy, and a copy that is looked through |
@@ -53,6 +53,7 @@ mod lines;
 pub mod read;
 pub mod record;
 pub mod shape;
+mod sitting;
 pub mod verify;
 
 pub use append::{Audit, Begun, Durability};

@@ -12,7 +12,7 @@ use super::error::AuditError;
 use super::fault::{Fault, Finding};
 use super::folder::Folder;
 use super::head::{self, Head, HeadFile};
-use super::key::{self, PublicKey};
+use super::key::{self, Key, PublicKey};
 use super::line::{Hash, Link, link};
 use super::lines::{Forward, Next};
 use crate::time::Day;
@@ -70,7 +70,14 @@ fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
     let _lock = folder.lock_to_read()?;
     let key = PublicKey::read(folder)?;
     let bytes = folder.read_small(head::FILE)?;
-    let head = HeadFile::check(bytes.as_deref(), key.as_ref());
+    let sealed = HeadFile::is_sealed(bytes.as_deref()).then(|| {
+        let own = Key::look(folder).filter(|own| key.as_ref().is_some_and(|key| own.is_of(key)));
+        own.map(|own| HeadFile::check_own(bytes.as_deref(), &own))
+    });
+    let head = match sealed {
+        Some(checked) => checked.unwrap_or(HeadFile::Bad),
+        None => HeadFile::check(bytes.as_deref(), key.as_ref()),
+    };
     let mut logs = Vec::new();
     for day in folder.days()? {
         let path = folder.log(day);
@@ -78,7 +85,7 @@ fn snapshot(folder: &Folder) -> Result<Snapshot, AuditError> {
         logs.push((day, length));
     }
     let unchecked = match &key {
-        Some(_) => None,
+        Some(_) => matches!(sealed, Some(None)).then_some(Fault::HeadSealed),
         None if folder.file(key::PUBLIC).exists() => Some(Fault::KeyUnreadable),
         None => Some(Fault::KeyMissing),
     };
@@ -278,9 +285,9 @@ impl Walk {
                 return self.found(Fault::HeadMissing);
             }
             HeadFile::Bad => {
-                self.place =
-                    if self.unchecked.is_some() { (key::PUBLIC.to_owned(), 0) } else { in_head };
                 let fault = self.unchecked.take().unwrap_or(Fault::HeadUnsigned);
+                let is_about_key = matches!(fault, Fault::KeyMissing | Fault::KeyUnreadable);
+                self.place = if is_about_key { (key::PUBLIC.to_owned(), 0) } else { in_head };
                 return self.found(fault);
             }
             HeadFile::Signed(head) => head,

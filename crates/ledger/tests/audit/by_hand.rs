@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
 use crate::home::{DAY, Home};
+use crate::processes::killed_while_sitting;
 
 /// The block of a language on the page, by its number.
 fn block(language: &str) -> String {
@@ -30,6 +31,24 @@ fn the_python_on_the_page_verifies_a_log() {
     let said = String::from_utf8(output.stdout).unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     assert_eq!(said, "5 records, the chain is whole, the head is signed\n");
+}
+
+#[test]
+fn the_python_on_the_page_verifies_a_log_whose_writer_was_killed() {
+    let home = killed_while_sitting();
+    let (head, script) = (home.folder().join("head"), block("python"));
+    // What a killed writer may leave after the head is no business of the page.
+    let named = {
+        let head: serde_json::Value = serde_json::from_slice(&fs::read(&head).unwrap()).unwrap();
+        usize::try_from(head["seq"].as_u64().unwrap()).unwrap()
+    };
+    home.change(|lines| lines.truncate(named));
+    let output = run("python3", &script, &home.folder());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    assert!(String::from_utf8_lossy(&output.stdout).contains("the chain is whole"));
+    let sealed = fs::read_to_string(&head).unwrap();
+    fs::write(&head, sealed.replacen("\"ts\":\"2025", "\"ts\":\"2024", 1)).unwrap();
+    assert!(!run("python3", &script, &home.folder()).status.success());
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use std::fs;
 
 use crate::home::{DAY, Home, at, call, forged};
+use crate::processes::killed_while_sitting;
 use ledger::audit::line::LineError;
 use ledger::audit::{Ending, Fault, verify};
 
@@ -186,6 +187,34 @@ fn a_head_that_cannot_be_checked_is_told_apart_from_one_that_is_wrong() {
     fs::remove_file(home.log()).unwrap();
     let told = verify(&home.folder()).unwrap().findings[0].to_string();
     assert_eq!(told, "the log was cut off: records 1 to 6 are missing");
+}
+
+#[test]
+fn a_sealed_head_is_as_good_as_a_signed_one_to_whoever_has_the_key() {
+    let home = killed_while_sitting();
+    assert!(verify(&home.folder()).unwrap().is_sound());
+    let (head, log) = (home.folder().join("head"), home.log());
+    let (sealed, whole) = (fs::read_to_string(&head).unwrap(), home.text());
+    // Changed, cut by more than a killed writer leaves, or by another key: none of it is let pass.
+    fs::write(&head, sealed.replacen("\"ts\":\"2025", "\"ts\":\"2024", 1)).unwrap();
+    assert!(home.faults().contains(&(1, Fault::HeadUnsigned)), "{:?}", home.faults());
+    fs::write(&head, &sealed).unwrap();
+    let lines: Vec<_> = whole.lines().collect();
+    let cut: String = lines[..lines.len() - 4].iter().map(|line| format!("{line}\n")).collect();
+    fs::write(&log, cut).unwrap();
+    assert!(!verify(&home.folder()).unwrap().is_sound());
+    fs::write(&log, whole).unwrap();
+    let (key, other) = (home.folder().join("key"), Home::with([0]));
+    let kept = fs::read(&key).unwrap();
+    fs::copy(other.folder().join("key"), &key).unwrap();
+    assert!(home.faults().contains(&(1, Fault::HeadSealed)), "{:?}", home.faults());
+    fs::remove_file(&key).unwrap();
+    assert!(home.faults().contains(&(1, Fault::HeadSealed)), "{:?}", home.faults());
+    // The next writer signs.
+    fs::write(&key, kept).unwrap();
+    home.audit().record(&call("demo", "a"), &Ending::default(), at(0)).unwrap();
+    assert!(fs::read_to_string(&head).unwrap().contains("\"signature\""));
+    assert!(verify(&home.folder()).unwrap().is_sound());
 }
 
 #[test]
