@@ -2,18 +2,25 @@
 //! that an owner may approve once and for all.
 
 use std::fmt::{self, Write};
+use std::sync::OnceLock;
 
 use manifest::json::{self, Node};
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-/// The arguments of one call, and their digest.
-#[derive(Clone, Debug, PartialEq)]
+/// The arguments of one call, and their digest, which most calls need not know.
+#[derive(Clone, Debug)]
 pub struct Arguments {
     value: Value,
-    digest: String,
-    /// Whether the value holds all that was written.
-    is_whole: bool,
+    /// The numbers that the value holds otherwise than they were written, in their order.
+    numbers: Vec<String>,
+    digest: OnceLock<String>,
+}
+
+impl PartialEq for Arguments {
+    fn eq(&self, other: &Self) -> bool {
+        (&self.value, &self.numbers) == (&other.value, &other.numbers)
+    }
 }
 
 impl Arguments {
@@ -25,13 +32,8 @@ impl Arguments {
     /// The same for a tool that gets the text itself: the numbers of it that the value holds otherwise than
     /// they are written, in their order, belong to the digest too.
     pub fn with_numbers(value: Value, numbers: &[&str]) -> Self {
-        let mut text = String::new();
-        write_canonical(&value, &mut text);
-        for number in numbers {
-            let _ = write!(text, " {number}");
-        }
-        let digest = hex_digest(&text);
-        Self { value, digest, is_whole: numbers.is_empty() }
+        let numbers = numbers.iter().map(|&one| one.to_owned()).collect();
+        Self { value, numbers, digest: OnceLock::new() }
     }
 
     /// The arguments.
@@ -41,12 +43,19 @@ impl Arguments {
 
     /// Whether the value holds all that was written.
     pub fn is_whole(&self) -> bool {
-        self.is_whole
+        self.numbers.is_empty()
     }
 
     /// SHA-256 of the arguments, whatever the order of their members, in hexadecimal.
     pub fn digest(&self) -> &str {
-        &self.digest
+        self.digest.get_or_init(|| {
+            let mut text = String::new();
+            write_canonical(&self.value, &mut text);
+            for number in &self.numbers {
+                let _ = write!(text, " {number}");
+            }
+            hex_digest(&text)
+        })
     }
 }
 
@@ -126,7 +135,7 @@ impl Pattern {
     /// Fits these arguments and no others. Those that the pattern could not hold as they were written have none.
     pub fn exactly(arguments: &Arguments) -> Option<Self> {
         let is_object = arguments.value.is_object();
-        (arguments.is_whole && is_object).then(|| Self(Form::Exact(arguments.clone())))
+        (arguments.is_whole() && is_object).then(|| Self(Form::Exact(arguments.clone())))
     }
 
     /// Reads a pattern, as strictly as the input of a call is read.
@@ -156,9 +165,9 @@ impl Pattern {
     pub fn fits(&self, arguments: &Arguments) -> bool {
         match &self.0 {
             // Numbers that look alike here may be different ones where they are used.
-            Form::Open(pattern) if !arguments.is_whole && has_number(pattern) => false,
+            Form::Open(pattern) if !arguments.is_whole() && has_number(pattern) => false,
             Form::Open(pattern) => fits(pattern, &arguments.value),
-            Form::Exact(wanted) => wanted.digest == arguments.digest,
+            Form::Exact(wanted) => wanted.digest() == arguments.digest(),
         }
     }
 }
