@@ -249,6 +249,7 @@ fn remedy(fault: &Fault) -> Option<&'static str> {
         | Fault::Unsigned { .. } => Some(
             "put back what is gone or changed at the end, from a copy of the folder; without one it is lost, and the next call notes that and goes on",
         ),
+        Fault::HeadSealed => Some("verify where `key` is, or let the next call sign there"),
         Fault::KeyMissing | Fault::KeyUnreadable => Some(
             "put `key.pub` back from a copy; where `key` is still there, the next call writes it anew",
         ),
