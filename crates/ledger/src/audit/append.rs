@@ -152,8 +152,8 @@ impl Log {
     }
 
     fn check_writable(&self, now: Time) -> Result<(), AuditError> {
-        self.get_up();
         let mut memory = self.lock();
+        self.sign(&mut memory);
         let open = self.open(&mut memory, now)?;
         let path = self.folder.log(open.end.day.map_or(now.day(), |day| day.max(now.day())));
         match options().append(true).open(&path) {

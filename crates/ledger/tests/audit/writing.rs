@@ -183,6 +183,40 @@ fn whether_it_can_be_written_is_told_without_writing() {
 }
 
 #[test]
+fn a_busy_service_signs_when_it_has_a_pause() {
+    let home = Home::new();
+    let audit = home.audit();
+    audit.sit_when_busy();
+    let ends_in = |word: &str| {
+        let head = fs::read_to_string(home.folder().join("head")).unwrap();
+        head.contains(&format!("\"{word}\":"))
+    };
+    let write = |moment| audit.record(&call("demo", "a"), &Ending::default(), at(moment)).unwrap();
+    let busy = |moment| {
+        let mut written = 0;
+        while !(written > 10 && ends_in("ownerSeal")) {
+            write(moment);
+            written += 1;
+        }
+    };
+    busy(0);
+    // Whoever looks whether it can be written has it written down first, and waits for nobody.
+    audit.check_writable(at(0)).unwrap();
+    assert!(ends_in("signature"));
+    // Midnight comes while it is busy.
+    busy(0);
+    write(DAY);
+    busy(DAY);
+    while !ends_in("signature") {
+        std::thread::yield_now();
+    }
+    busy(DAY);
+    drop(audit);
+    assert!(ends_in("signature"));
+    assert_eq!(home.faults(), []);
+}
+
+#[test]
 fn a_half_written_line_is_put_aside_and_noted() {
     let home = Home::with([0, 1]);
     let mut log = OpenOptions::new().append(true).open(home.log()).unwrap();
