@@ -373,7 +373,7 @@ impl Host {
             package_digest: tool.package.raw_sha256.clone(),
             action: call.action.clone(),
             surface: call.surface.name().to_owned(),
-            session: call.surface.session().to_owned(),
+            session: call.surface.client().to_owned(),
             cwd: call.folder.display().to_string(),
             decision: audit::Decision::Open,
             ..audit::Call::default()

@@ -215,7 +215,7 @@ impl Records {
             package: package.to_owned(),
             action: asked.action.clone(),
             surface: surface.to_owned(),
-            session: ticket.shown.session.clone(),
+            session: about["by"].as_str().unwrap_or(&ticket.shown.session).to_owned(),
             change: change.to_owned(),
             ..audit::Call::default()
         };

@@ -268,12 +268,31 @@ async fn what_was_allowed_for_a_session_counts_for_no_other() {
 async fn an_agent_cannot_bury_its_owner_in_questions() {
     let folder = node_tool("{ requiresApproval: true, async execute({ n }) { return n; } }");
     let (host, tool) = (host().await, folder.tool("tool.json"));
-    for n in 0..100 {
+    let room = "there is room when some are answered, or have run out";
+    let refused = async |session: &str| {
+        let call = by_agent(&tool, session, &json!({"n": 100}));
+        let refused = host.call(&tool, &call, Warmth::Warm).await.reply.unwrap_err();
+        assert!(refused.passes_after.is_some(), "{refused:?}");
+        refused.message
+    };
+    for n in 0..40 {
         ticket_of(&host, &tool, &by_agent(&tool, "one", &json!({"n": n}))).await;
     }
-    let call = by_agent(&tool, "one", &json!({"n": 100}));
-    let refused = host.call(&tool, &call, Warmth::Warm).await.reply.unwrap_err();
-    assert_eq!(&*refused.message, "100 questions already wait for the owner");
+    let told = refused("one").await;
+    assert_eq!(
+        &*told,
+        format!("40 questions already wait for the owner, 40 of them yours; {room}")
+    );
+    // Others still may, until there are too many in all.
+    for n in 0..60 {
+        let session = format!("other {}", n % 3);
+        ticket_of(&host, &tool, &by_agent(&tool, &session, &json!({"n": n}))).await;
+    }
+    let told = refused("another").await;
+    assert_eq!(
+        &*told,
+        format!("100 questions already wait for the owner, 0 of them yours; {room}")
+    );
 }
 
 #[tokio::test]

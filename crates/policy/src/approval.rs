@@ -27,6 +27,8 @@ pub enum Surface {
 pub struct Who {
     /// What the owner calls it: the name of its token.
     pub name: Option<String>,
+    /// Whether that is the name of a token, which nobody else has.
+    pub has_token: bool,
     /// What its program says that it is. Nobody has proved that.
     pub says: Option<String>,
 }
@@ -46,6 +48,14 @@ impl Surface {
         match self {
             Self::Agent { session, .. } => session,
             Self::Terminal | Self::Test => "",
+        }
+    }
+
+    /// Who it is in records: by the name of the token that was shown, or else as a conversation.
+    pub fn client(&self) -> &str {
+        match self {
+            Self::Agent { who: Who { name: Some(name), has_token: true, .. }, .. } => name,
+            _ => self.session(),
         }
     }
 }

@@ -19,6 +19,12 @@ use crate::records::{broken, now};
 /// How many questions may wait for the owner: nobody reads more, and an agent could ask for ever.
 const MOST_WAITING: usize = 100;
 
+/// How many of them may be of one client, so that it does not take the place of all others.
+const MOST_OF_ONE: usize = 40;
+
+/// When there may be room again, in seconds.
+const ROOM_AFTER: u32 = 60;
+
 /// How long a ticket that ran out is remembered, so that whoever comes with it is told why.
 const REMEMBERED: Duration = Duration::from_hours(24);
 
@@ -93,6 +99,7 @@ impl Host {
                 "message": message,
                 "is_first": question.is_first,
                 "client": who.name,
+                "by": call.surface.client(),
                 "client_says": who.says,
             });
             if tool.package.chain.is_some() {
@@ -205,9 +212,16 @@ impl Host {
         if let Some(one) = same.filter(|one| before(one.created) >= 0) {
             return Ok((one.id.clone(), one.expires));
         }
-        if waiting.len() >= MOST_WAITING {
-            let message = format!("{MOST_WAITING} questions already wait for the owner");
-            return Err(CallError::new(Kind::Denied, message));
+        let by = |text: &str| serde_json::from_str::<Value>(text).map(|one| one["by"].clone()).ok();
+        let own = by(&shown.text);
+        let of_one = waiting.iter().filter(|one| by(&one.shown.text) == own).count();
+        if waiting.len() >= MOST_WAITING || of_one >= MOST_OF_ONE {
+            let count = waiting.len();
+            let message = format!(
+                "{count} questions already wait for the owner, {of_one} of them yours; there is room when some are answered, or have run out"
+            );
+            let error = CallError::new(Kind::Unavailable, message);
+            return Err(CallError { passes_after: Some(ROOM_AFTER), ..error });
         }
         let old = now.minus(REMEMBERED);
         state.forget_tickets(old).await.map_err(|error| broken(&error))?;
