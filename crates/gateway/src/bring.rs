@@ -10,20 +10,20 @@ use crate::steward::{By, Deed, Trouble};
 /// The longest id.
 const LONGEST: usize = 256;
 
-/// Installs a package of a registry.
-pub(crate) async fn install(gateway: &Gateway, id: &str) -> Result<Value, Trouble> {
+/// Installs a package of a registry, for somebody of this name.
+pub(crate) async fn install(gateway: &Gateway, by: &str, id: &str) -> Result<Value, Trouble> {
     if !is_id(id) {
         let message = format!("`{id}` is no id of a package in a registry");
         let hints = vec!["paths and addresses are installed by the owner".to_owned()];
         return Err(Trouble { message, hints, ..Trouble::default() });
     }
-    deed(gateway, Deed::Bring { id: id.to_owned() }).await
+    deed(gateway, by, Deed::Bring { id: id.to_owned() }).await
 }
 
-/// Has the program that runs the gateway do something, which takes its time.
-pub(crate) async fn deed(gateway: &Gateway, deed: Deed) -> Result<Value, Trouble> {
-    let steward = Arc::clone(gateway.shelf.steward());
-    let done = tokio::task::spawn_blocking(move || steward.deed(By::Token, &deed)).await;
+/// Has the program that runs the gateway do something for somebody, which takes its time.
+pub(crate) async fn deed(gateway: &Gateway, by: &str, deed: Deed) -> Result<Value, Trouble> {
+    let (steward, by) = (Arc::clone(gateway.shelf.steward()), By::Token(by.to_owned()));
+    let done = tokio::task::spawn_blocking(move || steward.deed(&by, &deed)).await;
     done.unwrap_or_else(|error| {
         Err(Trouble { message: format!("it broke off: {error}"), ..Trouble::default() })
     })

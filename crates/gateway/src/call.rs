@@ -40,7 +40,7 @@ pub(crate) async fn make(
         surface: Surface::Agent {
             name: "http".to_owned(),
             session: by.name.clone(),
-            who: Who { name: Some(by.name.clone()), says: None },
+            who: Who { name: Some(by.name.clone()), has_token: true, says: None },
         },
         approver: None,
         ticket: None,

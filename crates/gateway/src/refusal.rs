@@ -1,10 +1,11 @@
 //! What an agent is told of a call that came to nothing: what happened, who can change that, and whether to try again.
 
 use host::{CallError, Kind, Tool};
+use ledger::audit;
 use policy::Denial;
 use serde_json::{Value, json};
 
-use crate::shelf::Shelved;
+use crate::shelf::{Shelved, Stock};
 use crate::steward::Standing;
 
 /// Whether to try what is switched off again.
@@ -100,6 +101,24 @@ pub(crate) fn off_in_words(package: &Shelved, console: Option<&str>) -> String {
     let told = off(package, console);
     let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
     format!("{}. {} {}", text("message"), text("grant"), text("retry"))
+}
+
+/// Writes down that somebody called what is switched off: like any call that was refused, it leaves a record. Where that cannot be
+/// written, nothing else was to be done either.
+pub(crate) fn note_off(stock: &Stock, package: &Shelved, name: &str, surface: &str, client: &str) {
+    let told = off(package, None);
+    let call = audit::Call {
+        tool: name.to_owned(),
+        package: package.id.clone(),
+        action: name.to_owned(),
+        surface: surface.to_owned(),
+        session: client.to_owned(),
+        decision: audit::Decision::Denied(told["message"].as_str().unwrap_or_default().to_owned()),
+        ..audit::Call::default()
+    };
+    let outcome = audit::Outcome::Error(Kind::Denied.code().to_owned());
+    let ending = audit::Ending { outcome, ..audit::Ending::default() };
+    let _ = stock.host.records().audit.record(&call, &ending, host::records::now());
 }
 
 /// Who switches a package on, and how.

@@ -290,7 +290,7 @@ async fn welcome(
                 // Whoever can use the socket can approve at a terminal as well.
                 Ok(view) => {
                     let name = "stdio".to_owned();
-                    Caller { session, name, view, folder, asks: true }
+                    Caller { session, name, has_token: false, view, folder, asks: true }
                 }
                 Err(words) => return tell(&mut stream, &Told::Refused(words)).await,
             }

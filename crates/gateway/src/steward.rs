@@ -26,10 +26,10 @@ pub trait Steward: fmt::Debug + Send + Sync + 'static {
 
     /// Does what somebody asks for, by the same way as at a terminal; what came of it, as programs are told.
     /// It takes its time.
-    fn deed(&self, by: By, deed: &Deed) -> Result<Value, Trouble>;
+    fn deed(&self, by: &By, deed: &Deed) -> Result<Value, Trouble>;
 
     /// Begins to sign the owner in for a package, up to the page for their browser. It takes its time.
-    fn sign_in(&self, by: By, wanted: &SignIn) -> Result<Box<dyn SigningIn>, Trouble>;
+    fn sign_in(&self, by: &By, wanted: &SignIn) -> Result<Box<dyn SigningIn>, Trouble>;
 }
 
 /// Somebody who is about to sign in. Nothing is left of it where this is dropped.
@@ -65,12 +65,12 @@ pub struct SignIn {
 }
 
 /// Who asks for a deed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub enum By {
     /// The owner, in the console.
     Console,
-    /// Somebody with a token, over HTTP or as an agent.
-    Token,
+    /// Somebody with a token, over HTTP or as an agent: the name of the token, or of who it is.
+    Token(String),
 }
 
 /// What the owner may ask for in the console.

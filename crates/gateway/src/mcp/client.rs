@@ -66,6 +66,8 @@ pub struct Caller {
     pub session: String,
     /// Who it is, as the owner knows it.
     pub name: String,
+    /// Whether that is the name of the token that it showed.
+    pub has_token: bool,
     /// What it is shown.
     pub view: View,
     /// Where its tools are called from.
@@ -80,6 +82,8 @@ pub(crate) struct Client {
     pub(crate) session: String,
     /// Who it is, as the owner knows it.
     pub(crate) name: String,
+    /// Whether that is the name of the token that it showed.
+    has_token: bool,
     pub(crate) view: View,
     /// Where its tools are called from.
     pub(crate) folder: PathBuf,
@@ -121,10 +125,11 @@ impl fmt::Debug for Client {
 
 impl Client {
     pub(crate) fn new(caller: Caller) -> Self {
-        let Caller { session, name, view, folder, asks } = caller;
+        let Caller { session, name, has_token, view, folder, asks } = caller;
         Self {
             session,
             name,
+            has_token,
             view,
             folder,
             asks,
@@ -297,12 +302,12 @@ pub(crate) struct Asked {
 impl Asked {
     /// As what its calls are known to the policy, and to the owner.
     pub(crate) fn surface(&self) -> Surface {
-        let Client { session, name, .. } = &*self.client;
+        let Client { session, name, has_token, .. } = &*self.client;
         let says = match &self.meta.client {
             Some(client) => says(client),
             None => lock(&self.client.greeting).as_ref().and_then(|one| one.says.clone()),
         };
-        let who = Who { name: Some(name.clone()), says };
+        let who = Who { name: Some(name.clone()), has_token: *has_token, says };
         Surface::Agent { name: "mcp".to_owned(), session: session.clone(), who }
     }
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::client::Asked;
 use super::error::{Code, Error};
 use super::result;
-use super::tools::{Answers, is_raw, make};
+use super::tools::{Answers, is_raw, make, note_off};
 use crate::bring;
 use crate::gateway::Gateway;
 use crate::refusal;
@@ -174,7 +174,15 @@ pub(crate) async fn call(
                 };
                 make(gateway, asked, &stock, &offer, passed, answers).await
             }
-            None => Ok(no_such(gateway, asked, stock, name.as_deref()).await),
+            None => {
+                let (view, name) = (&asked.client.view, name.as_deref());
+                if let Some(name) = name
+                    && let Some(package) = stock.switched_off(view, name).await
+                {
+                    note_off(asked, stock, &package, name);
+                }
+                Ok(no_such(gateway, asked, stock, name).await)
+            }
         },
         Own::Request => request(gateway, asked, stock, &arguments).await,
         Own::Install => Ok(install(gateway, asked, &arguments).await),
@@ -184,7 +192,7 @@ pub(crate) async fn call(
 /// Installs a tool, as far as the policy lets it in without a question.
 async fn install(gateway: &Gateway, asked: &Asked, arguments: &Value) -> String {
     let Some(id) = arguments["tool"].as_str() else { return wrong(asked, "`tool` is missing") };
-    match bring::install(gateway, id).await {
+    match bring::install(gateway, asked.surface().client(), id).await {
         Ok(told) => structured(asked, &told),
         Err(Trouble { message, causes, hints }) => {
             let words: Vec<_> = [message].into_iter().chain(causes).chain(hints).collect();

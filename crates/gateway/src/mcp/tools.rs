@@ -16,7 +16,7 @@ use super::{asking, finding, result, tasks};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
-use crate::shelf::Stock;
+use crate::shelf::{Shelved, Stock};
 use crate::view::View;
 use crate::watch::{Calling, Told};
 
@@ -70,7 +70,7 @@ pub(crate) async fn call(
     }
     let found = match stock.list(view).offer(&name) {
         Some(offer) => Arc::clone(offer),
-        None => return Err(not_there(gateway, &stock, view, &name).await),
+        None => return Err(not_there(gateway, asked, &stock, &name).await),
     };
     stock = gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = stock.list(view).offer(&name).cloned() else { return Err(unknown(&name)) };
@@ -78,19 +78,26 @@ pub(crate) async fn call(
 }
 
 /// Why nothing is called so.
-async fn not_there(gateway: &Gateway, stock: &Stock, view: &View, name: &str) -> Error {
+async fn not_there(gateway: &Gateway, asked: &Asked, stock: &Stock, name: &str) -> Error {
     if let Some(trouble) = &stock.trouble {
         return closed(trouble);
     }
-    match stock.switched_off(view, name).await {
+    match stock.switched_off(&asked.client.view, name).await {
         Some(package) => {
+            note_off(asked, stock, &package, name);
             let console = gateway.console.as_deref();
             let words = refusal::off_in_words(&package, console);
             let told = json!({ "error": refusal::off(&package, console) });
-            Error::new(Code::BadParameters, format!("Unknown tool: {name}: {words}")).with(told)
+            Error::new(Code::BadParameters, words).with(told)
         }
         None => unknown(name),
     }
+}
+
+/// Writes down that a client called what is switched off.
+pub(crate) fn note_off(asked: &Asked, stock: &Stock, package: &Shelved, name: &str) {
+    let surface = asked.surface();
+    refusal::note_off(stock, package, name, surface.name(), surface.client());
 }
 
 /// Nothing can be called.

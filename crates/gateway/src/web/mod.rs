@@ -73,6 +73,8 @@ pub(crate) struct Web {
 pub(crate) struct Shown {
     /// As its owner calls it.
     pub(crate) name: String,
+    /// Whether it showed a token, whose name that is.
+    pub(crate) has_token: bool,
     pub(crate) role: Role,
     /// The profile that it sees, and nothing else.
     pub(crate) profile: Option<String>,
@@ -86,7 +88,7 @@ impl Shown {
     /// The same as a client of MCP, in a conversation.
     pub(crate) fn caller(&self, session: String, view: View) -> Caller {
         let (name, folder) = (self.name.clone(), self.folder.clone());
-        Caller { session, name, view, folder, asks: self.asks }
+        Caller { session, name, has_token: self.has_token, view, folder, asks: self.asks }
     }
 }
 
@@ -111,7 +113,8 @@ impl Web {
         let Some(bearer) = bearer else {
             let role = self.settings.without_token?;
             let name = "anybody".to_owned();
-            return Some(Shown { name, role, profile: None, folder, asks: false });
+            let (has_token, profile, asks) = (false, None, false);
+            return Some(Shown { name, has_token, role, profile, folder, asks });
         };
         let (kind, secret) = bearer.split_once(' ')?;
         if !kind.eq_ignore_ascii_case("bearer") {
@@ -120,7 +123,7 @@ impl Web {
         let now = host::records::now();
         let Token { name, role, profile, asks, .. } =
             self.settings.tokens.find(secret.trim(), now)?;
-        Some(Shown { name, role, profile, folder, asks })
+        Some(Shown { name, has_token: true, role, profile, folder, asks })
     }
 }
 
@@ -157,6 +160,7 @@ fn router(web: Arc<Web>) -> Router {
         .route("/capability/oauth/start", post(oauth::start))
         .route("/capability/oauth/complete", post(oauth::complete))
         .route("/capability/factory_reset", post(resolver::reset))
+        .method_not_allowed_fallback(wrong_method)
         .layer(from_fn_with_state(Arc::clone(&web), let_in));
     let open = Router::new()
         .route("/openapi.json", get(openapi::document))
@@ -189,6 +193,12 @@ async fn nothing(State(web): State<Arc<Web>>, request: Request) -> Response {
         return console::missing();
     }
     refused(path, StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
+}
+
+/// There is something at an address, which is asked for in another way.
+async fn wrong_method(request: Request) -> Response {
+    let (path, words) = (request.uri().path(), "this address is asked for by another method");
+    refused(path, StatusCode::METHOD_NOT_ALLOWED, "bad_method", words)
 }
 
 /// A refusal as whoever asks there reads it: MCP has errors of its own.
@@ -258,7 +268,7 @@ async fn speak(web: &Arc<Web>, request: Request, shown: Shown, view: View) -> Re
     let (parts, body) = request.into_parts();
     let headers = &parts.headers;
     match parts.method {
-        Method::POST => match read(body).await {
+        Method::POST => match read(parts.uri.path(), body).await {
             Ok(body) => {
                 let (gateway, sessions) = (&web.gateway, &web.sessions);
                 http::post(gateway, sessions, &shown, view, headers, &body).boxed().await
@@ -271,8 +281,9 @@ async fn speak(web: &Arc<Web>, request: Request, shown: Shown, view: View) -> Re
     }
 }
 
-async fn read(body: Body) -> Result<axum::body::Bytes, Response> {
-    to_bytes(body, LARGEST)
-        .await
-        .map_err(|_| plain(StatusCode::PAYLOAD_TOO_LARGE, "a message has at most 16 MiB"))
+/// The body of a request to a path.
+async fn read(path: &str, body: Body) -> Result<axum::body::Bytes, Response> {
+    let words = "a message has at most 16 MiB";
+    let refused = |_| refused(path, StatusCode::PAYLOAD_TOO_LARGE, "too_large", words);
+    to_bytes(body, LARGEST).await.map_err(refused)
 }

@@ -40,8 +40,8 @@ pub(super) async fn start(State(web): State<Arc<Web>>, request: Request) -> Resp
         Ok(wanted) => wanted,
         Err(words) => return wrong(StatusCode::BAD_REQUEST, "bad_input", &words),
     };
-    let steward = Arc::clone(web.gateway.shelf.steward());
-    let begun = aside(move || steward.sign_in(By::Token, &wanted)).await;
+    let (steward, by) = (Arc::clone(web.gateway.shelf.steward()), By::Token(shown.name.clone()));
+    let begun = aside(move || steward.sign_in(&by, &wanted)).await;
     let begun = match begun {
         Ok(begun) => begun,
         Err(trouble) => return done(Err(trouble)),

@@ -99,7 +99,8 @@ pub(super) async fn call(
         return wrong(StatusCode::UNAUTHORIZED, "unauthorized", "show a token that counts");
     };
     let traceparent = traceparent(&request);
-    let body = match read(request.into_body()).await {
+    let (parts, body) = request.into_parts();
+    let body = match read(parts.uri.path(), body).await {
         Ok(body) => body,
         Err(response) => return response,
     };
@@ -114,7 +115,10 @@ pub(super) async fn call(
     }
     let Some(found) = called(&stock, &view, &name) else {
         return match stock.switched_off(&view, &name).await {
-            Some(package) => off(&web, &package),
+            Some(package) => {
+                refusal::note_off(&stock, &package, &name, "http", &shown.name);
+                off(&web, &package)
+            }
             None => unknown(&name),
         };
     };

@@ -92,6 +92,7 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     let stock = web.gateway.stock().await;
     let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
     if !package.is_enabled {
+        refusal::note_off(&stock, &package, &id, "http", &shown.name);
         // The words are those of the contract.
         let mut told = refusal::off(&package, web.gateway.console.as_deref());
         told["message"] = policy::Denial::Disabled.to_string().into();
@@ -126,12 +127,12 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
 
 /// Installs a package of a registry, as far as the policy lets it in without a question.
 pub(super) async fn install(State(web): State<Arc<Web>>, request: Request) -> Response {
-    let (_, asked) = match asked(request, Role::Installer).await {
+    let (shown, asked) = match asked(request, Role::Installer).await {
         Ok(asked) => asked,
         Err(response) => return response,
     };
     let Some(id) = asked["id"].as_str() else { return missing("id") };
-    done(bring::install(&web.gateway, id).await)
+    done(bring::install(&web.gateway, &shown.name, id).await)
 }
 
 /// Removes a package.
@@ -146,13 +147,14 @@ pub(super) async fn remove(
     };
     let stock = web.gateway.stock().await;
     let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
-    done(bring::deed(&web.gateway, Deed::Remove { id: package.id.clone() }).await)
+    let deed = Deed::Remove { id: package.id.clone() };
+    done(bring::deed(&web.gateway, &shown.name, deed).await)
 }
 
 /// Takes away everything that was installed.
 pub(super) async fn reset(State(web): State<Arc<Web>>, request: Request) -> Response {
     match asked(request, Role::Owner).await {
-        Ok(_) => done(bring::deed(&web.gateway, Deed::Reset).await),
+        Ok((shown, _)) => done(bring::deed(&web.gateway, &shown.name, Deed::Reset).await),
         Err(response) => response,
     }
 }
@@ -184,7 +186,8 @@ pub(super) async fn asked(request: Request, least: Role) -> Result<(Shown, Value
         let words = format!("this takes a token with the role `{}`", least.name());
         return Err(wrong(StatusCode::FORBIDDEN, "denied", &words));
     }
-    let body = read(request.into_body()).await?;
+    let (parts, body) = request.into_parts();
+    let body = read(parts.uri.path(), body).await?;
     if body.is_empty() {
         return Ok((shown, json!({})));
     }

@@ -118,15 +118,15 @@ fn of_rule(one: Remembered, now: ledger::Time) -> Known {
         (None, pattern) => format!("where its arguments fit {pattern}"),
     };
     let lasts = match rule.lasts {
-        Lasts::Session(_) => ", while that client is connected",
-        Lasts::First(_) => ", after its first call",
-        Lasts::Once | Lasts::Always => "",
+        Lasts::Session(_) => ", while that client is connected".to_owned(),
+        Lasts::First(surface) => format!(", by {surface}, after its first call"),
+        Lasts::Once | Lasts::Always => String::new(),
     };
     Known {
         id,
         package: rule.package,
         action: rule.action,
-        about: about + lasts,
+        about: about + &lasts,
         since: Moment::new(created, now),
     }
 }

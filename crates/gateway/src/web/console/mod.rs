@@ -100,7 +100,7 @@ impl Console {
     /// Has something done, beside everything else.
     async fn deed(&self, deed: Deed) -> Result<Value, Trouble> {
         let steward = Arc::clone(self.gateway.shelf.steward());
-        let doing = tokio::task::spawn_blocking(move || steward.deed(By::Console, &deed));
+        let doing = tokio::task::spawn_blocking(move || steward.deed(&By::Console, &deed));
         doing.await.unwrap_or_else(|error| {
             Err(Trouble { message: format!("it broke off: {error}"), ..Trouble::default() })
         })
