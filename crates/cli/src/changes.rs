@@ -53,6 +53,9 @@ pub(crate) enum By {
 /// Says who has the gateway do something, in a process of its own. It is for the log, and allows nothing.
 pub(crate) const ASKED_BY: &str = "HAFT_ASKED_BY";
 
+/// The name of the token, where it was somebody with one.
+pub(crate) const ASKED_AS: &str = "HAFT_ASKED_AS";
+
 impl By {
     fn name(self) -> &'static str {
         match self {
@@ -63,6 +66,12 @@ impl By {
             },
             Self::Policy => "policy",
         }
+    }
+
+    /// Which client has it done: a name as tokens have, and nothing else.
+    fn client(self) -> String {
+        let named = std::env::var(ASKED_AS).unwrap_or_default();
+        if self.name() == "token" { named } else { String::new() }
     }
 }
 
@@ -87,6 +96,7 @@ impl<'h> Change<'h> {
             package: id.to_owned(),
             change: verb.name().to_owned(),
             surface: By::Owner.name().to_owned(),
+            session: By::Owner.client(),
             ..audit::Call::default()
         };
         Self {
@@ -125,6 +135,7 @@ impl<'h> Change<'h> {
     /// Somebody else than the owner does it, after a tool reached for these.
     pub(crate) fn by(mut self, by: By, blocked: &[Blocked]) -> Self {
         by.name().clone_into(&mut self.written.surface);
+        self.written.session = by.client();
         let told = |one: &Blocked| audit::Blocked {
             kind: match one.kind() {
                 GrantKind::Host => BlockedKind::Host,

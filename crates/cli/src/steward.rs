@@ -13,7 +13,7 @@ use vault::Secret;
 use zeroize::Zeroizing;
 
 use crate::ask::Ask;
-use crate::changes::ASKED_BY;
+use crate::changes::{ASKED_AS, ASKED_BY};
 use crate::commands::call::act;
 use crate::exit::Failure;
 use crate::home::Home;
@@ -55,12 +55,12 @@ impl Steward for Owner {
         act(violation, tool, &self.home, Ask::Nobody, self.printer);
     }
 
-    fn deed(&self, by: By, deed: &Deed) -> Result<Value, Trouble> {
+    fn deed(&self, by: &By, deed: &Deed) -> Result<Value, Trouble> {
         let (words, typed) = typed(deed);
         self.run(by, &words, &typed)
     }
 
-    fn sign_in(&self, by: By, wanted: &SignIn) -> Result<Box<dyn SigningIn>, Trouble> {
+    fn sign_in(&self, by: &By, wanted: &SignIn) -> Result<Box<dyn SigningIn>, Trouble> {
         let mut child = self.start(by, &options(wanted), Stdio::null())?;
         if let (Some(stdin), Some(secret)) = (&mut child.stdin, &wanted.client_secret) {
             let line = Zeroizing::new(format!("{}\n", secret.expose()));
@@ -97,25 +97,25 @@ impl Owner {
     }
 
     /// Starts a verb in a process of its own, as at a terminal where nobody can be asked.
-    fn start(&self, by: By, words: &[String], stderr: Stdio) -> Result<Child, Trouble> {
+    fn start(&self, by: &By, words: &[String], stderr: Stdio) -> Result<Child, Trouble> {
         let broken = |doing: &str, error: std::io::Error| broken(doing, words, &error);
         let program = sandbox::own_program().map_err(|error| broken("find", error))?;
         let home = std::path::absolute(self.home.path()).map_err(|error| broken("find", error))?;
         let mut command = Command::new(program);
         command.arg("--home").arg(home).args(["--json", "--non-interactive"]);
         self.home.tell_state(&mut command);
-        let asked_by = match by {
-            By::Console => "console",
-            By::Token => "token",
+        let (asked_by, asked_as) = match by {
+            By::Console => ("console", ""),
+            By::Token(name) => ("token", name.as_str()),
         };
         // What is named is no file of the folder that somebody happens to be in, and no project of it is meant.
-        command.env(ASKED_BY, asked_by).current_dir("/").args(words);
+        command.env(ASKED_BY, asked_by).env(ASKED_AS, asked_as).current_dir("/").args(words);
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(stderr);
         command.spawn().map_err(|error| broken("start", error))
     }
 
     /// Runs a verb to its end; what it tells programs.
-    fn run(&self, by: By, words: &[String], typed: &str) -> Result<Value, Trouble> {
+    fn run(&self, by: &By, words: &[String], typed: &str) -> Result<Value, Trouble> {
         let mut child = self.start(by, words, Stdio::piped())?;
         if let Some(mut stdin) = child.stdin.take() {
             // One that does not read has said why by then.

@@ -109,7 +109,7 @@ struct ServeArgs {
 
 /// A place to listen at.
 pub(crate) fn socket(text: &str) -> Result<SocketAddr, String> {
-    let message = "write a numeric address and a port, for example 127.0.0.1:7070 or 0.0.0.0:7070";
+    let message = "write a numeric address and a port, for example 127.0.0.1:8080 or 0.0.0.0:8080";
     let local = text.strip_prefix("localhost:").map(|port| format!("127.0.0.1:{port}"));
     local.as_deref().unwrap_or(text).parse().map_err(|_| message.to_owned())
 }

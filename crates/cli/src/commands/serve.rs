@@ -51,7 +51,7 @@ pub(crate) struct ServeArgs {
     )]
     listen: SocketAddr,
     /// A further name that it is known by, or an origin (https://…) whose pages are let in; may be repeated
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = name)]
     host: Vec<String>,
     /// Let whoever is on this machine call tools without a token
     #[arg(long, conflicts_with = "background")]
@@ -66,6 +66,20 @@ impl ServeArgs {
     pub(super) fn at(listen: SocketAddr) -> Self {
         Self { listen, host: Vec::new(), without_token: false, background: false }
     }
+}
+
+/// A name of a machine, or an origin.
+fn name(text: &str) -> Result<String, String> {
+    let origin = text.strip_prefix("https://").or(text.strip_prefix("http://"));
+    let is_plain = |byte: u8| byte.is_ascii_alphanumeric() || b"._-:[]".contains(&byte);
+    let name = origin.unwrap_or(text);
+    if name.is_empty() || !name.bytes().all(is_plain) {
+        return Err(
+            "write a name such as tools.example.com, or an origin such as https://example.com"
+                .to_owned(),
+        );
+    }
+    Ok(text.to_owned())
 }
 
 /// The tokens of a home.
@@ -166,13 +180,17 @@ fn send_log(
     }))
 }
 
+/// Nobody can listen there.
+pub(super) fn not_free(place: SocketAddr, error: std::io::Error) -> Failure {
+    Failure::new(Exit::Unavailable, format!("failed to listen at {place}"))
+        .cause(error)
+        .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
+}
+
 /// Listens where it was said, and where that is.
 async fn listen(args: &ServeArgs) -> Result<(TcpListener, SocketAddr), Failure> {
-    let listener = TcpListener::bind(args.listen).await.map_err(|error| {
-        Failure::new(Exit::Unavailable, format!("failed to listen at {}", args.listen))
-            .cause(error)
-            .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
-    })?;
+    let listener = TcpListener::bind(args.listen).await;
+    let listener = listener.map_err(|error| not_free(args.listen, error))?;
     let address = listener.local_addr().unwrap_or(args.listen);
     Ok((listener, address))
 }

@@ -121,7 +121,10 @@ pub(crate) fn run(
 
 fn words(token: &Token) -> String {
     let profile = token.profile.as_deref().map(|name| format!(" profile {}", line(name)));
-    let until = token.expires.map(|until| format!(" until {}", Time::from_unix_millis(until)));
+    let until = token.expires.map(|until| {
+        let over = if is_over(token) { ", which is over: it counts no more" } else { "" };
+        format!(" until {}{over}", Time::from_unix_millis(until))
+    });
     format!(
         "{} {}{}{} since {}{}",
         line(&token.name),
@@ -133,6 +136,11 @@ fn words(token: &Token) -> String {
     )
 }
 
+/// Whether the time of a token is over.
+fn is_over(token: &Token) -> bool {
+    token.expires.is_some_and(|until| host::records::now().unix_millis() >= until)
+}
+
 fn to_value(token: &Token) -> Value {
     json!({
         "name": token.name,
@@ -141,6 +149,7 @@ fn to_value(token: &Token) -> Value {
         "asks": token.asks,
         "since": Time::from_unix_millis(token.created).to_string(),
         "expires": token.expires.map(|until| Time::from_unix_millis(until).to_string()),
+        "expired": is_over(token),
     })
 }
 
@@ -155,6 +164,9 @@ fn failure(error: &TokenError) -> Failure {
     match error {
         TokenError::Taken => failure.hint("`haft token rm NAME` takes it away"),
         TokenError::Missing => failure.hint("`haft token show` shows which there are"),
+        TokenError::Broken(_) => failure.hint(
+            "put it back from a copy, or take it away and make the tokens anew with `haft token new NAME`",
+        ),
         _ => failure,
     }
 }

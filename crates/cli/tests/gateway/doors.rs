@@ -80,6 +80,16 @@ fn tokens_are_shown_once_and_kept_as_digests() {
     desk.refused(&["token", "new", "x", "--role", "king"], 2, "no such role");
     desk.refused(&["token", "rm", "nobody"], 3, "no token");
     desk.refused(&["serve", "--listen", "0.0.0.0:0", "--without-token"], 2, "this machine alone");
+    desk.refused(&["serve", "--host", "bad host"], 2, "write a name such as");
+    // One whose time is over is told from one that counts.
+    desk.done(&["token", "new", "short", "--expires", "1ms"]);
+    std::thread::sleep(std::time::Duration::from_millis(5));
+    let listed = desk.done(&["token", "show"]).stdout;
+    assert!(listed.lines().any(|one| one.starts_with("short") && one.contains("counts no more")));
+    let all = desk.done(&["token", "show", "--json"]).json();
+    assert_eq!((&all[0]["expired"], &all[1]["expired"]), (&false.into(), &true.into()), "{all}");
+    std::fs::write(desk.path("home/tokens.json"), "what is this").unwrap();
+    desk.refused(&["token", "show"], 6, "make the tokens anew");
 }
 
 #[test]

@@ -185,3 +185,59 @@ fn capabilities_are_listed_found_and_run_by_those_who_may() {
         assert_eq!(gate.send("GET", path, &[], "").status, 200);
     }
 }
+
+#[test]
+fn the_log_names_the_token_of_every_call_refusal_and_change() {
+    let (desk, _scripts) = ready();
+    let (agent, installer) = (token(&desk, &["me"]), token(&desk, &["ci", "--role", "installer"]));
+    let gate = Gate::open(&desk, &[]);
+    let bearer = format!("Bearer {agent}");
+    let shown = [("authorization", bearer.as_str())];
+    // A conversation of the older era is known by its token as well.
+    let greeting = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "test", "version": "1" } } });
+    let greeted = gate.post("/mcp", &shown, &greeting);
+    let session = greeted.headers["mcp-session-id"].clone();
+    let called = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
+        "name": "plain_say", "arguments": { "words": "hello" } } });
+    let in_session = [shown[0], ("mcp-session-id", session.as_str())];
+    assert!(gate.post("/mcp", &in_session, &called).body.contains("hello"));
+    // What is switched off is refused, and that is written down too, however it was called.
+    desk.done(&["disable", "mcpb:plain"]);
+    let refused = gate.post("/mcp", &in_session, &called).last();
+    let words = refused["error"]["message"].as_str().unwrap();
+    assert!(words.starts_with("`mcpb:plain` cannot be called."), "{words}");
+    let run = json!({ "id": "mcpb:plain", "input": { "words": "hello" } }).to_string();
+    for (path, body) in [("/v1/tools/plain_say/call", "{}"), ("/capability/run", run.as_str())] {
+        assert_eq!(ask(&gate, "POST", path, &agent, body).0, 403, "{path}");
+    }
+    let (status, _) = ask(&gate, "DELETE", "/capability/remove/demo.echo", &installer, "");
+    assert_eq!(status, 200);
+    let log = desk.done(&["audit", "--json", "--limit", "20"]).stdout;
+    let log: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let of = |is_meant: &dyn Fn(&Value) -> bool| {
+        log.iter().filter(|one| is_meant(one)).map(|one| one["session"].clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&|one| one["kind"] == "end" && one["action"] == "say"), ["me"], "{log:?}");
+    let is_refused = |one: &Value| one["package"] == "mcpb:plain" && one["decision"] == "denied";
+    assert_eq!(of(&is_refused), ["me", "me", "me"], "{log:?}");
+    let is_removed = |one: &Value| one["kind"] == "end" && one["change"] == "remove";
+    assert_eq!(of(&is_removed), ["ci"], "{log:?}");
+    assert_eq!(desk.done(&["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn what_is_too_large_or_asked_for_in_another_way_is_told_as_everything_else() {
+    let (desk, _scripts) = ready();
+    let agent = token(&desk, &["agent"]);
+    let gate = Gate::open(&desk, &[]);
+    let large = format!("{{\"text\":\"{}\"}}", "x".repeat(16 << 20));
+    for path in ["/v1/tools/demo_echo/call", "/capability/run"] {
+        let (status, told) = ask(&gate, "POST", path, &agent, &large);
+        assert_eq!((status, told["error"]["code"].as_str()), (413, Some("too_large")), "{path}");
+    }
+    for (method, path) in [("POST", "/v1/tools.json"), ("GET", "/v1/tools/demo_echo/call")] {
+        let (status, told) = ask(&gate, method, path, &agent, "");
+        assert_eq!((status, told["error"]["code"].as_str()), (405, Some("bad_method")), "{path}");
+    }
+}

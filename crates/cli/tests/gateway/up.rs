@@ -121,3 +121,12 @@ fn what_the_owner_calls_like_the_demonstration_stays_theirs() {
     desk.done(&["key", "new", "demo", "--no-passphrase"]);
     desk.refused(&up, 5, "key `demo` already");
 }
+
+#[test]
+fn a_place_that_somebody_has_is_told_before_anything_is_made() {
+    let desk = Desk::new();
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = taken.local_addr().unwrap().to_string();
+    desk.refused(&["up", "--listen", &place], 6, &format!("failed to listen at {place}"));
+    assert!(!desk.path("home").exists());
+}

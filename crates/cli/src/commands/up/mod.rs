@@ -41,6 +41,10 @@ pub(crate) struct UpArgs {
 }
 
 pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    if let Some(place) = args.listen {
+        // Nothing is made ready for a place that somebody else has.
+        TcpListener::bind(place).map_err(|error| serve::not_free(place, error))?;
+    }
     let folder = tempfile::Builder::new().prefix("haft-up-").tempdir().map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to make a folder to work in").cause(error)
     })?;
