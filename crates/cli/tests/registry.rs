@@ -400,7 +400,7 @@ fn what_was_typed_wrongly_is_told_with_what_would_do() {
     serve(&["--listen", &served.address], 6, "hint: --listen ADDR:PORT names another place");
     let metrics = ["--listen", "127.0.0.1:0", "--metrics-listen", &served.address];
     serve(&metrics, 6, "hint: --metrics-listen ADDR:PORT names another place");
-    serve(&["--listen", "7071"], 2, "for example 127.0.0.1:7070");
+    serve(&["--listen", "7071"], 2, "for example 127.0.0.1:8080");
     for nobody in ["--quarantine=", "--quarantine=acme,", "--quarantine=a b", "--quarantine=*"] {
         serve(&[nobody], 2, "write names with commas between");
     }
