@@ -62,6 +62,10 @@ pub fn check(home: &Home) -> Result<Vec<Fault>, HomeError> {
         let strays = names.filter(|name| !keys.contains(name));
         faults.extend(strays.map(|name| Fault::Stray(format!("{folder}/{name}"))));
     }
+    // Who held it when the home was read may have ended since.
+    if journal::left(home.path()).next().is_some() {
+        drop(home.hold());
+    }
     faults.extend(journal::left(home.path()).map(|(path, _)| Fault::Stray(path)));
     Ok(faults)
 }

@@ -63,8 +63,8 @@ struct Journal {
 pub struct Draft {
     home: PathBuf,
     name: String,
-    /// Locked, by which others know that it is in use.
-    _held: File,
+    /// By which others know that it is in use.
+    _held: Held,
     steps: Vec<Step>,
     rooms: u32,
     is_over: bool,
@@ -93,8 +93,8 @@ impl Draft {
             let folder = staging.join(&name);
             // Somebody may have taken it for a leftover before it was locked.
             if let Ok(held) = File::open(&folder)
-                && held.try_lock().is_ok()
-                && is_at(&held, &folder)
+                && let Some(held) = Held::take(held)
+                && is_at(&held.0, &folder)
             {
                 let (home, steps) = (home.to_owned(), Vec::new());
                 return Ok(Self {
@@ -317,6 +317,22 @@ fn sweep(home: &Path) {
     }
 }
 
+/// A folder that is locked. Letting go of it unlocks it, although whoever was forked meanwhile still has it open.
+#[derive(Debug)]
+pub(crate) struct Held(File);
+
+impl Held {
+    fn take(folder: File) -> Option<Self> {
+        folder.try_lock().ok().map(|()| Self(folder))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
+    }
+}
+
 /// Whether a folder that is open is the one at a path, and not one that was there before it.
 #[cfg(unix)]
 fn is_at(held: &File, path: &Path) -> bool {
@@ -333,14 +349,13 @@ fn is_at(_held: &File, path: &Path) -> bool {
 
 /// What changes left in the staging area, and nobody holds. Each is held from now on, so that it is taken from nobody who
 /// has just begun.
-pub(crate) fn left(home: &Path) -> impl Iterator<Item = (String, File)> {
+pub(crate) fn left(home: &Path) -> impl Iterator<Item = (String, Held)> {
     let entries = fs::read_dir(home.join(STAGING)).into_iter().flatten().flatten();
     entries.filter_map(|entry| {
         let name = entry.file_name().into_string().ok().filter(|name| name.starts_with(PREFIX))?;
-        let held = File::open(entry.path()).ok()?;
         // Somebody who has just made it finds it locked, and makes another one.
-        held.try_lock().ok()?;
-        is_at(&held, &entry.path()).then(|| (format!("{STAGING}/{name}"), held))
+        let held = Held::take(File::open(entry.path()).ok()?)?;
+        is_at(&held.0, &entry.path()).then(|| (format!("{STAGING}/{name}"), held))
     })
 }
 
@@ -412,6 +427,18 @@ mod tests {
         assert_eq!(state(home.path()), ("two".into(), "two".into()));
         assert!(!is_pending(home.path()));
         assert_eq!(fs::read_dir(home.path().join(STAGING)).unwrap().count(), 0);
+    }
+
+    #[test]
+    fn what_a_child_has_open_is_no_longer_held() {
+        let home = home();
+        fs::create_dir_all(home.path().join("staging/change-1-0")).unwrap();
+        let (_, held) = left(home.path()).next().unwrap();
+        // What a fork does with it.
+        let _childs = held.0.try_clone().unwrap();
+        assert_eq!(left(home.path()).count(), 0);
+        drop(held);
+        assert_eq!(left(home.path()).count(), 1);
     }
 
     #[test]
