@@ -83,8 +83,8 @@ impl Audit {
         Self(Arc::new(Log { folder, durability, underway, memory }))
     }
 
-    /// From now on keeps the lock for a few milliseconds at a time where one record follows upon the other, and signs when it gives
-    /// it back: for a service. What it wrote is signed for when this is dropped.
+    /// From now on keeps the lock for a moment where one record follows upon the other and nobody waits for it, and signs when it
+    /// gives it back: for a service. What it wrote is signed for when this is dropped.
     pub fn sit_when_busy(&self) {
         if self.0.durability == Durability::Process {
             self.0.lock().chair = Chair::of(Arc::downgrade(&self.0));
@@ -188,6 +188,12 @@ impl Log {
             memory.held = open.hold();
         }
         Ok(seq)
+    }
+
+    /// Whether whoever sits may go on: more was written than this, and nobody waits.
+    pub(super) fn may_be_sat_at(&self, written: &mut Option<u64>) -> bool {
+        let last = self.lock().last.map(|(seq, _)| seq);
+        std::mem::replace(written, last) != last && !self.folder.is_awaited()
     }
 
     /// Signs for what was written, and lets others write.

@@ -18,6 +18,9 @@ const SMALL: u64 = 4 * 1024;
 #[derive(Clone, Debug)]
 pub(super) struct Folder(PathBuf);
 
+/// The file that those lock together who wait for the lock; it is there from the first record on, and everybody can read it.
+const BELL: &str = "key.pub";
+
 /// A small file, and what was in it.
 #[derive(Debug)]
 pub(super) struct Small {
@@ -34,6 +37,22 @@ impl Lock {
     pub(super) fn let_go(self) -> io::Result<File> {
         self.0.unlock()?;
         Ok(self.0)
+    }
+}
+
+/// Heard by whoever has the lock, until it is dropped.
+struct Bell(File);
+
+impl Bell {
+    fn ring(path: &Path) -> Option<Self> {
+        let file = File::open(path).ok()?;
+        file.try_lock_shared().ok().map(|()| Self(file))
+    }
+}
+
+impl Drop for Bell {
+    fn drop(&mut self) {
+        let _ = self.0.unlock();
     }
 }
 
@@ -64,7 +83,7 @@ impl Folder {
 
     /// Waits for the lock by its file, which was kept.
     pub(super) fn lock_again(&self, file: File) -> Result<Lock, AuditError> {
-        wait_for(&file, &self.file("lock"))?;
+        self.wait_for(&file)?;
         Ok(Lock(file))
     }
 
@@ -79,7 +98,7 @@ impl Folder {
             opened => opened,
         };
         let file = opened.map_err(AuditError::file("open", &path))?;
-        wait_for(&file, &path)?;
+        self.wait_for(&file)?;
         Ok(Lock(file))
     }
 
@@ -88,12 +107,40 @@ impl Folder {
         let path = self.file("lock");
         match File::open(&path) {
             Ok(file) => {
-                wait_for(&file, &path)?;
+                self.wait_for(&file)?;
                 Ok(Some(Lock(file)))
             }
             Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
             Err(source) => Err(AuditError::file("open", &path)(source)),
         }
+    }
+
+    /// A process that was stopped while it had the lock must not stop all others for ever.
+    fn wait_for(&self, file: &File) -> Result<(), AuditError> {
+        let path = || self.file("lock");
+        let (mut begun, mut bell) = (None, None);
+        let mut pause = Duration::from_micros(50);
+        loop {
+            match file.try_lock() {
+                Ok(()) => return Ok(()),
+                Err(TryLockError::Error(source)) => {
+                    return Err(AuditError::file("lock", &path())(source));
+                }
+                Err(TryLockError::WouldBlock) => {}
+            }
+            bell = bell.or_else(|| Bell::ring(&self.file(BELL)));
+            if begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
+                return Err(AuditError::Busy { path: path() });
+            }
+            thread::sleep(pause);
+            pause = (pause * 2).min(Duration::from_millis(2));
+        }
+    }
+
+    /// Whether somebody waits for the lock, or may for all that can be told.
+    pub(super) fn is_awaited(&self) -> bool {
+        let bell = File::open(self.file(BELL));
+        bell.map_or(true, |bell| bell.try_lock().is_err() || bell.unlock().is_err())
     }
 
     /// The days that have a log, the first one first.
@@ -191,20 +238,26 @@ pub(super) fn options() -> OpenOptions {
     options
 }
 
-/// A process that was stopped while it had the lock must not stop all others for ever.
-fn wait_for(file: &File, path: &Path) -> Result<(), AuditError> {
-    let mut begun = None;
-    let mut pause = Duration::from_micros(50);
-    loop {
-        match file.try_lock() {
-            Ok(()) => return Ok(()),
-            Err(TryLockError::Error(source)) => return Err(AuditError::file("lock", path)(source)),
-            Err(TryLockError::WouldBlock) => {}
-        }
-        if begun.get_or_insert_with(Instant::now).elapsed() > PATIENCE {
-            return Err(AuditError::Busy { path: path.to_owned() });
-        }
-        thread::sleep(pause);
-        pause = (pause * 2).min(Duration::from_millis(2));
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn who_has_the_lock_hears_that_somebody_waits_for_it() {
+        let place = tempfile::tempdir().unwrap();
+        let folder = Folder::new(place.path().to_owned());
+        let lock = folder.lock().unwrap();
+        assert!(folder.is_awaited(), "nobody can ring");
+        std::fs::write(folder.file(BELL), "").unwrap();
+        assert!(!folder.is_awaited());
+        thread::scope(|scope| {
+            let waiting = scope.spawn(|| folder.lock_to_read().unwrap().is_some());
+            while !folder.is_awaited() {
+                thread::yield_now();
+            }
+            drop(lock);
+            assert!(waiting.join().unwrap());
+        });
+        assert!(!folder.is_awaited());
     }
 }

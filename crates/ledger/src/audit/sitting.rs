@@ -1,8 +1,8 @@
 //! How long a writer keeps the lock to itself.
 //!
 //! Who writes one record upon the other would give the lock back only to take it again, look whether all is as it was, and sign for
-//! each. So it sits down: for a moment nobody else can write, nothing has to be looked at, and the head is sealed. Then it signs,
-//! gives the lock back, and leaves it for the others to have for another moment. Whoever waits for the lock, to write or to verify,
+//! each. So it sits down: for a moment nobody else can write, nothing has to be looked at, and the head is sealed. As soon as somebody
+//! waits, or it has nothing more to write, it signs, gives the lock back, and leaves it for the others to have for another moment. Whoever waits for the lock, to write or to verify,
 //! finds a head that is signed. Who is killed meanwhile leaves one that is sealed, which the key vouches for just as well.
 
 use std::sync::Weak;
@@ -14,8 +14,10 @@ use super::append::Log;
 
 /// How soon another record has to follow.
 const BUSY: Duration = Duration::from_millis(2);
-/// How long a writer sits.
+/// How often a writer who sits looks whether somebody waits.
 const SITTING: Duration = Duration::from_millis(10);
+/// How long it sits at most, should somebody wait who does not say so.
+const LONGEST: Duration = Duration::from_millis(100);
 /// How long it then leaves the lock to others between two records; they ask for it every other millisecond.
 const APART: Duration = Duration::from_millis(5);
 
@@ -56,8 +58,14 @@ impl Chair {
 /// Ends each time somebody sits, until the log is gone.
 fn look_after(log: &Weak<Log>, taken: &Receiver<()>) {
     while taken.recv().is_ok() {
-        thread::sleep(SITTING);
-        let Some(log) = log.upgrade() else { return };
-        log.get_up();
+        let (began, mut written) = (Instant::now(), None);
+        loop {
+            thread::sleep(SITTING);
+            let Some(log) = log.upgrade() else { return };
+            if began.elapsed() > LONGEST || !log.may_be_sat_at(&mut written) {
+                log.get_up();
+                break;
+            }
+        }
     }
 }
