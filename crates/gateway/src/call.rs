@@ -3,13 +3,14 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use host::{Call, CallError, CancellationToken, Output, Warmth};
+use host::{Call, CallError, CancellationToken, Kind, Output};
 use policy::{Surface, Who};
 use serde_json::{Map, Value};
 
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::shelf::Stock;
+use crate::undertaking::Undertaking;
 use crate::watch::Told;
 
 /// Who calls.
@@ -26,14 +27,12 @@ pub(crate) struct By {
 /// Makes a call. What was asked of the owner before is taken with it, where it is the same call.
 pub(crate) async fn make(
     gateway: &Gateway,
-    stock: &Stock,
+    stock: &Arc<Stock>,
     offer: &Arc<Offer>,
     arguments: Value,
     by: By,
 ) -> Result<Output, CallError> {
     let input = arguments.to_string();
-    let called_off = CancellationToken::new();
-    let _guard = called_off.clone().drop_guard();
     let call = Call {
         action: offer.action.clone(),
         input,
@@ -50,7 +49,7 @@ pub(crate) async fn make(
         implementation: None,
         peer: None,
         resumed: None,
-        called_off,
+        called_off: CancellationToken::new(),
     };
     let about = Told {
         package: &offer.package.id,
@@ -59,10 +58,9 @@ pub(crate) async fn make(
         revision: None,
         traceparent: by.traceparent.as_deref(),
     };
-    let mut calling = gateway.watch.call(&offer.name, &about);
-    let mut made = Box::pin(stock.host.call(&offer.tool, &call, Warmth::Warm)).await;
-    calling.ended(made.reply.as_ref().err().map(|error| error.kind.code()));
-    drop(calling);
+    let calling = gateway.watch.call(&offer.name, &about);
+    let made = Undertaking::new(stock, offer, call, Some(calling)).await;
+    let mut made = made.map_err(|words| CallError::new(Kind::Unavailable, words))?;
     let own = made.violation.take().map(|violation| (Arc::clone(&offer.tool), violation));
     gateway.violated(own.into_iter().chain(made.step_violations.drain(..)));
     made.reply

@@ -13,6 +13,7 @@
 //! | `watch` | what is counted, and told to a collector of traces |
 //! | `gateway` | everything that the faces share |
 //! | `bring` | tools that an agent, or somebody with a token, has installed |
+//! | `undertaking` | a call that is brought to its end, whoever waits for it |
 //! | `call` | a call that somebody else than a client of MCP asks for |
 //! | [`mcp`] | MCP, in both of its eras |
 //! | `lanes` | the threads that serve clients |
@@ -37,6 +38,7 @@ mod sign_ins;
 pub mod socket;
 pub mod steward;
 pub mod token;
+mod undertaking;
 pub mod view;
 mod watch;
 pub mod web;

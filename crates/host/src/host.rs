@@ -546,6 +546,13 @@ pub struct Made {
     has_begun: bool,
 }
 
+impl Made {
+    /// The code of what went wrong, if anything did.
+    pub fn failure(&self) -> Option<&'static str> {
+        self.reply.as_ref().err().map(|error| error.kind.code())
+    }
+}
+
 /// The action that a call names.
 fn action_of<'t>(tool: &'t Tool, call: &Call) -> Result<&'t Action, CallError> {
     tool.action(&call.action).ok_or_else(|| {

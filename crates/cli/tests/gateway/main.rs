@@ -15,6 +15,7 @@ mod finding;
 mod fleet;
 mod gate;
 mod joined;
+mod leaving;
 mod listening;
 mod neighbours;
 mod onboarding;

@@ -207,7 +207,7 @@ async fn check(
     if method != "tools/call" {
         return headers::check(head, method, params, None);
     }
-    let stock = gateway.stock().await;
+    let stock = gateway.shelf.stock_for_call().await;
     let list = stock.list(&client.view);
     let offer = params["name"].as_str().and_then(|name| list.offer(name));
     let schema = offer.map(|offer| &offer.definition["inputSchema"]);

@@ -145,6 +145,7 @@ pub(crate) fn begin(making: &Making<'_>, mut running: Running) -> Result<String,
     let mut told = task.to_value(&name);
     told["resultType"] = "task".into();
     let (tool, console) = (Arc::clone(&making.offer.tool), making.gateway.console.clone());
+    running.call.go_on_beside();
     tokio::spawn(async move {
         loop {
             match running.next().await {

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::{Call, Made, Resumed, Warmth};
+use host::{Call, Made, Resumed};
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -17,6 +17,7 @@ use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
 use crate::shelf::{Shelved, Stock};
+use crate::undertaking::Undertaking;
 use crate::view::View;
 use crate::watch::{Calling, Told};
 
@@ -231,14 +232,10 @@ impl Making<'_> {
         resumed: Option<Resumed>,
     ) -> Result<String, Error> {
         let order = self.order(ticket);
-        let host = &self.stock.host;
         let may_be_task = self.asked.knows_tasks() && self.asked.revision.is_stateless();
         if !self.is_of_server() && !may_be_task {
-            let mut calling = self.watched();
-            let made = Box::pin(host.call(&self.offer.tool, &order, Warmth::Warm)).await;
-            calling.ended(failure(&made));
-            drop(calling);
-            return self.told(made).await;
+            let made = Undertaking::new(self.stock, self.offer, order, Some(self.watched())).await;
+            return self.told(made.map_err(broken)?).await;
         }
         if !self.asked.revision.is_stateless() {
             return self.in_rounds(order, resumed).await;
@@ -246,19 +243,14 @@ impl Making<'_> {
         // Of a client that brings answers with its next request, the call goes on meanwhile.
         let (later, questions) = mpsc::channel(MOST_QUESTIONS);
         let cancel = self.asked.cancel.child_token();
-        let mut calling = self.watched();
+        let calling = self.watched();
         let order = Call {
             peer: Some(self.asked.asker(Some(later), calling.traceparent())),
             resumed,
             called_off: cancel.clone(),
             ..order
         };
-        let (host, tool) = (host.clone(), Arc::clone(&self.offer.tool));
-        let call = tokio::spawn(async move {
-            let made = host.call(&tool, &order, Warmth::Warm).await;
-            calling.ended(failure(&made));
-            made
-        });
+        let call = Undertaking::new(self.stock, self.offer, order, Some(calling));
         Box::pin(self.follow(Running::new(call, questions, cancel))).await
     }
 
@@ -275,12 +267,13 @@ impl Making<'_> {
         match came {
             Came::Done(made) => self.told(*made).await,
             Came::Asks => self.asks(running),
-            Came::Broke(words) => Err(Error::new(Code::Internal, words)),
+            Came::Broke(words) => Err(broken(words)),
         }
     }
 
     /// Has the client answer what a call asks, while it waits here.
-    fn asks(&self, running: Running) -> Result<String, Error> {
+    fn asks(&self, mut running: Running) -> Result<String, Error> {
+        running.call.go_on_beside();
         let requests = running.asks();
         let full = || Error::new(Code::Internal, "too many calls wait for answers");
         let name = self.gateway.waiting.keep(running).ok_or_else(full)?;
@@ -308,8 +301,9 @@ impl Making<'_> {
         let asker = self.asked.asker(None, calling.traceparent());
         let mut order = Call { peer: Some(asker.clone()), resumed, ..order };
         for _ in 0..MOST_ROUNDS {
-            let made = Box::pin(self.stock.host.call(&self.offer.tool, &order, Warmth::Warm)).await;
-            calling.ended(failure(&made));
+            let made = Undertaking::new(self.stock, self.offer, order.clone(), None).await;
+            let made = made.map_err(broken)?;
+            calling.ended(made.failure());
             let Some(requests) = input_requests(&made) else {
                 drop(calling);
                 return self.told(made).await;
@@ -364,9 +358,9 @@ impl Making<'_> {
     }
 }
 
-/// The code of what went wrong, if anything did.
-fn failure(made: &Made) -> Option<&'static str> {
-    made.reply.as_ref().err().map(|error| error.kind.code())
+/// A call that did not come to its end.
+fn broken(words: &str) -> Error {
+    Error::new(Code::Internal, words)
 }
 
 /// What a server asks before it goes on.

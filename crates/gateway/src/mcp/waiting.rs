@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use host::{CancellationToken, Made, Refused};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
-use tokio::task::JoinHandle;
 
 use super::client::{Question, lock};
+use crate::undertaking::Undertaking;
 
 /// How long a call waits for answers.
 const PATIENCE: Duration = Duration::from_mins(10);
@@ -20,7 +20,7 @@ const MOST: usize = 1000;
 /// A call that runs beside the requests of its client.
 #[derive(Debug)]
 pub(crate) struct Running {
-    pub(crate) call: JoinHandle<Made>,
+    pub(crate) call: Undertaking,
     pub(crate) questions: mpsc::Receiver<Question>,
     pub(crate) cancel: CancellationToken,
     /// What was asked and is not answered, by the names that the client knows.
@@ -41,12 +41,12 @@ pub(crate) enum Came {
     /// It asks.
     Asks,
     /// It broke.
-    Broke(String),
+    Broke(&'static str),
 }
 
 impl Running {
     pub(crate) fn new(
-        call: JoinHandle<Made>,
+        call: Undertaking,
         questions: mpsc::Receiver<Question>,
         cancel: CancellationToken,
     ) -> Self {
@@ -59,7 +59,7 @@ impl Running {
             biased;
             made = &mut self.call => match made {
                 Ok(made) => Came::Done(Box::new(made)),
-                Err(error) => Came::Broke(format!("the call broke off: {error}")),
+                Err(words) => Came::Broke(words),
             },
             Some(question) = self.questions.recv() => {
                 self.take(question);
