@@ -411,15 +411,18 @@ impl Host {
     }
 
     /// What the owner has said about a package before.
-    async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
-        let mut known = self.records.known(tool, call).await?;
-        let given = tool.given.grants.iter();
-        known.grants = known.grants.iter().chain(given).cloned().collect();
+    async fn known(&self, tool: &Tool, call: &Call) -> Result<Arc<Known>, CallError> {
         let package = tool.package.canonical_id();
+        let mut known = self.records.known(tool, call, &package).await?;
+        if !tool.given.grants.is_empty() {
+            let all = known.grants.iter().chain(&tool.given.grants).cloned().collect();
+            Arc::make_mut(&mut known).grants = all;
+        }
         self.check_granted(&package, &known.grants)?;
         let can_sign_in = tool.package.sign_in() != SignIn::Impossible;
-        known.is_signed_in = can_sign_in && self.logins().is_signed_in(&package);
-        if known.is_signed_in {
+        if can_sign_in && self.logins().is_signed_in(&package) {
+            let known = Arc::make_mut(&mut known);
+            known.is_signed_in = true;
             known.missing_scopes = self.missing_scopes(tool, call);
         }
         Ok(known)

@@ -57,7 +57,7 @@ pub(crate) fn read(text: &str, action: &Action, dialect: Dialect) -> Result<Inpu
     let mut numbers = Vec::new();
     let value = object(verbatim, dialect, &mut numbers)?;
     let value = match &action.input {
-        Some(schema) => complete_and_check(value, schema.text(), dialect)?,
+        Some(schema) => complete_and_check((verbatim, value), schema.text(), dialect)?,
         // An action without a schema takes no input in the dialect that says so.
         None if dialect == Dialect::InstallManifest => match value.as_object() {
             Some(members) if !members.is_empty() => {
@@ -113,23 +113,29 @@ fn odd_numbers<'t>(node: &Node<'_>, text: &'t str, into: &mut Vec<&'t str>) {
     }
 }
 
-fn complete_and_check(value: Value, text: &str, dialect: Dialect) -> Result<Value, CallError> {
+fn complete_and_check(
+    (verbatim, value): (&str, Value),
+    text: &str,
+    dialect: Dialect,
+) -> Result<Value, CallError> {
     // Most schemas have none, and need not be read for them; a name may be written with escapes.
     let may_have_any = text.contains("default") || text.contains("\\u");
     let defaults = may_have_any.then(|| json::parse(text));
-    let mut completed = value.clone();
-    if let Some(schema) = defaults.as_ref().and_then(|parsed| parsed.root.as_ref()) {
+    let completed = defaults.as_ref().and_then(|parsed| parsed.root.as_ref()).map(|schema| {
+        let mut completed = value.clone();
         complete(&mut completed, schema, 0);
-    }
+        completed
+    });
+    let checked = completed.as_ref().map(ToString::to_string);
     let unknowns = match dialect {
         Dialect::InstallManifest => Unknowns::Refused,
         _ => Unknowns::AsTheSchemaSays,
     };
     let until = Instant::now() + PATIENCE;
-    match mismatches(text, &completed.to_string(), unknowns, until) {
+    match mismatches(text, checked.as_deref().unwrap_or(verbatim), unknowns, until) {
         // There the defaults are for the check alone: the tool gets what was written.
         Ok(found) if found.is_empty() && dialect == Dialect::Agentcli => Ok(value),
-        Ok(found) if found.is_empty() => Ok(completed),
+        Ok(found) if found.is_empty() => Ok(completed.unwrap_or(value)),
         Ok(found) => {
             let error = refused("the input does not fit the schema", Kind::BadInput, &found);
             Err(match &json::parse(text).root {

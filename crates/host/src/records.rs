@@ -36,7 +36,7 @@ pub struct Records {
     /// Calls that are not counted yet.
     counts: Mutex<Counts>,
     /// What was known last, by package, action and surface, and what the state looked like then.
-    last: Mutex<HashMap<[String; 3], (Mark, Known)>>,
+    last: Mutex<HashMap<String, (Mark, Arc<Known>)>>,
     /// What digests of values are made with, once it was asked for.
     key: OnceCell<Key>,
 }
@@ -128,23 +128,28 @@ impl Records {
         &self.log
     }
 
-    /// What the owner has said about a package before.
-    pub(crate) async fn known(&self, tool: &Tool, call: &Call) -> Result<Known, CallError> {
-        let id = tool.package.canonical_id();
-        let key = [id.clone(), call.action.clone(), call.surface.name().to_owned()];
+    /// What the owner has said before about the package with this id.
+    pub(crate) async fn known(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        id: &str,
+    ) -> Result<Arc<Known>, CallError> {
+        let (action, surface) = (&*call.action, call.surface.name());
+        let key = format!("{}:{}:{id}{action}{surface}", id.len(), action.len());
         let mark = self.state.mark();
         if let Some((then, known)) = lock(&self.last).get(&key)
             && Some(*then) == mark
         {
-            return Ok(known.clone());
+            return Ok(Arc::clone(known));
         }
-        let known = self.look_up(tool, call, &id).await?;
+        let known = Arc::new(self.look_up(tool, call, id).await?);
         if let Some(mark) = mark {
             let mut last = lock(&self.last);
             if last.len() >= MOST_KNOWN {
                 last.clear();
             }
-            last.insert(key, (mark, known.clone()));
+            last.insert(key, (mark, Arc::clone(&known)));
         }
         Ok(known)
     }

@@ -170,7 +170,7 @@ impl Limit {
 
 /// What a package may spend, and all of them together.
 fn budgets(policy: &Policy, tool: &Tool) -> [(Scope, policy::policy::Budget); 2] {
-    let rules = policy.of(&tool.package.canonical_id(), &tool.package.id);
+    let rules = policy.of_package(&tool.package);
     let of_package = rules.map(|rules| rules.budget).unwrap_or_default();
     [(Scope::Package, of_package), (Scope::Overall, policy.budget)]
 }
@@ -186,7 +186,7 @@ fn of_a_day(budget: policy::policy::Budget) -> Budget {
 
 /// What a call costs, in cents.
 fn price(policy: &Policy, tool: &Tool) -> u64 {
-    let rules = policy.of(&tool.package.canonical_id(), &tool.package.id);
+    let rules = policy.of_package(&tool.package);
     rules.map_or(0, |rules| rules.cents_per_call)
 }
 

@@ -64,7 +64,7 @@ pub enum Consent {
 /// Decides about a call.
 pub fn decide(asked: &Asked<'_>, policy: &Policy, grants: &Grants, memory: &Memory) -> Decision {
     let package = asked.package;
-    let rules = policy.of(&package.canonical_id(), &package.id);
+    let rules = policy.of_package(package);
     let mut reasons = Vec::new();
     let allowance = allow(asked, policy, rules, grants, &mut reasons);
     let verdict = match gate(asked, policy, rules, &mut reasons) {

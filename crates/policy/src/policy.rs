@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 
 use manifest::dialect::Dialect;
-use manifest::model::{SideEffects, Trust};
+use manifest::model::{Package, SideEffects, Trust};
 
 pub use agents::{AgentInstall, AgentRules, Profile, Which, check_profile};
 pub use doubt::Doubt;
@@ -484,6 +484,15 @@ impl Policy {
     /// What it says that can be read and never counts as it is written.
     pub fn doubts(&self) -> Vec<Doubt> {
         doubt::doubts(self)
+    }
+
+    /// What is said of a package.
+    pub fn of_package(&self, package: &Package) -> Option<&PackageRules> {
+        // Most say nothing of any.
+        if self.packages.is_empty() {
+            return None;
+        }
+        self.of(&package.canonical_id(), &package.id)
     }
 
     /// What is said of one package, by its canonical id or else its bare one. A key that begins with a

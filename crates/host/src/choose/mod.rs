@@ -100,8 +100,7 @@ pub(crate) struct Choosing<'c> {
 impl Choosing<'_> {
     /// The implementation that the policy names.
     pub(crate) fn by_policy(&self, tool: &Tool) -> Option<&str> {
-        let package = &tool.package;
-        let rules = self.settings.policy.of(&package.canonical_id(), &package.id);
+        let rules = self.settings.policy.of_package(&tool.package);
         rules?.implementation.as_deref()
     }
 

@@ -73,7 +73,7 @@ pub(super) enum Came {
 
 /// What is known of something before it is run.
 pub(super) struct Grounds {
-    pub(super) known: Known,
+    pub(super) known: Arc<Known>,
     pub(super) decision: Arc<Decision>,
 }
 

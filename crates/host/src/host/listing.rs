@@ -244,10 +244,15 @@ impl Host {
     }
 
     /// What is known of a tool, as if the owner had signed in for it: so that they can.
-    async fn known_as_signed_in(&self, tool: &Tool, listing: &Call) -> Result<Known, CallError> {
+    async fn known_as_signed_in(
+        &self,
+        tool: &Tool,
+        listing: &Call,
+    ) -> Result<Arc<Known>, CallError> {
         let mut known = self.known(tool, listing).await?;
-        known.is_signed_in = true;
-        known.missing_scopes.clear();
+        let signed_in = Arc::make_mut(&mut known);
+        signed_in.is_signed_in = true;
+        signed_in.missing_scopes.clear();
         Ok(known)
     }
 

@@ -12,7 +12,7 @@ use super::asking::{self, Asking};
 use super::foreseeing::{self, check_foreseen};
 use super::kept::Made;
 use super::planning::Case;
-use super::{Host, Prepared, broken_off, check_verdict};
+use super::{Host, Known, Prepared, broken_off, check_verdict};
 use crate::call::{AskedStep, Call, Tool};
 use crate::chain::cache::Key;
 use crate::chain::trace::Trace;
@@ -42,7 +42,7 @@ impl Host {
         record.implementation.clone_from(&prepared.implementation.id);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
         let mut known = self.known(tool, call).await?;
-        known.memory.answer.clone_from(answer);
+        known = with_answer(known, answer.as_ref());
         self.check_place(tool, &known)?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         check_verdict(&open, tool)?;
@@ -90,7 +90,7 @@ impl Host {
             let said = Box::pin(self.ask_owner(tool, call, &prepared, asking)).await;
             *waited = began.elapsed();
             *answer = Some(said?);
-            known.memory.answer.clone_from(answer);
+            known = with_answer(known, answer.as_ref());
             decision = self.decide(tool, call, &prepared, &known, &considered);
             agreed = foreseeing::asked(&steps);
         }
@@ -232,6 +232,14 @@ pub(super) struct Noted {
     pub(super) begun: Option<audit::Begun>,
     /// What the owner said to it.
     pub(super) answer: Option<Answer>,
+}
+
+/// What is known of a package, with what the owner said to this very call.
+fn with_answer(mut known: Arc<Known>, answer: Option<&Answer>) -> Arc<Known> {
+    if answer.is_some() {
+        Arc::make_mut(&mut known).memory.answer = answer.cloned();
+    }
+    known
 }
 
 /// Has the image of a call unpacked, where it runs in one, as long as somebody waits for it.

@@ -44,14 +44,14 @@ pub enum Durability {
 #[derive(Debug)]
 #[must_use = "a call that began has to end in the log"]
 pub struct Begun {
-    seq: u64,
+    record: Box<Record>,
     _underway: Arc<()>,
 }
 
 impl Begun {
     /// The number of the record.
     pub fn seq(&self) -> u64 {
-        self.seq
+        self.record.seq
     }
 }
 
@@ -102,7 +102,7 @@ impl Audit {
         let mut record = Record::blank(Kind::Call, now);
         record.put_call(call);
         record.put_ending(ending);
-        self.0.append(record)
+        self.0.append(&mut record)
     }
 
     /// Writes what was found out about a package, in words; gives the number of the record.
@@ -117,15 +117,16 @@ impl Audit {
         record.put_call(about);
         record.put_outcome(outcome);
         record.note = Some(words.to_owned());
-        self.0.append(record)
+        self.0.append(&mut record)
     }
 
     /// Writes that a call is about to run. Only then may it run.
     pub fn begin(&self, call: &Call, now: Time) -> Result<Begun, AuditError> {
-        let mut record = Record::blank(Kind::Begin, now);
+        let mut record = Box::new(Record::blank(Kind::Begin, now));
         record.put_call(call);
         let underway = Arc::clone(&self.0.underway);
-        Ok(Begun { seq: self.0.append(record)?, _underway: underway })
+        self.0.append(&mut record)?;
+        Ok(Begun { record, _underway: underway })
     }
 
     /// Writes how it ended, and once more what was called, of which more may be known by now: this one record tells the
@@ -137,12 +138,13 @@ impl Audit {
         ending: &Ending,
         now: Time,
     ) -> Result<u64, AuditError> {
-        let mut record = Record::blank(Kind::End, now);
+        let Begun { mut record, _underway: underway } = begun;
+        record.begin = Some(record.seq);
+        (record.kind, record.ts) = (Kind::End, now);
         record.put_call(call);
         record.put_ending(ending);
-        record.begin = Some(begun.seq);
-        drop(begun);
-        self.0.append(record)
+        drop(underway);
+        self.0.append(&mut record)
     }
 }
 
@@ -162,14 +164,14 @@ impl Log {
         }
     }
 
-    fn append(&self, mut record: Record) -> Result<u64, AuditError> {
+    fn append(&self, record: &mut Record) -> Result<u64, AuditError> {
         let mut memory = self.lock();
         // Only the slow way tells whether the next day has begun.
         if memory.sitting.as_ref().is_some_and(|open| open.end.day < Some(record.ts.day())) {
             self.sign(&mut memory);
         }
         if let Some(mut open) = memory.sitting.take() {
-            let seq = self.write(&mut memory, &mut open, &mut record, Vouched::Sealed)?;
+            let seq = self.write(&mut memory, &mut open, record, Vouched::Sealed)?;
             memory.sitting = Some(open);
             return Ok(seq);
         }
@@ -181,7 +183,7 @@ impl Log {
             Some(open) => open,
             None => self.open(&mut memory, record.ts)?,
         };
-        let seq = self.write(&mut memory, &mut open, &mut record, Vouched::Signed)?;
+        let seq = self.write(&mut memory, &mut open, record, Vouched::Signed)?;
         if open.can_be_held() && memory.chair.as_mut().is_some_and(Chair::is_taken) {
             memory.sitting = Some(open);
         } else {
@@ -315,13 +317,14 @@ impl Log {
         let (line, hash) = line::write(record, end.hash);
         // The clock may have gone back; the order of the files is that of the records.
         let day = end.day.map_or(record.ts.day(), |day| day.max(record.ts.day()));
-        let path = self.folder.log(day);
+        let failed = |doing| move |source| AuditError::file(doing, &self.folder.log(day))(source);
         let (mut file, before) = match end.log.take().filter(|_| end.day == Some(day)) {
             Some(log) => log,
             None => {
-                let opened = options().read(true).append(true).create(true).open(&path);
-                let file = opened.map_err(AuditError::file("open", &path))?;
-                let found = file.metadata().map_err(AuditError::file("look at", &path))?;
+                let path = self.folder.log(day);
+                let opened = options().read(true).append(true).create(true).open(path);
+                let file = opened.map_err(failed("open"))?;
+                let found = file.metadata().map_err(failed("look at"))?;
                 (file, found.len())
             }
         };
@@ -332,10 +335,9 @@ impl Log {
         let head =
             Head { seq: record.seq, hash, ts: record.ts, day, bytes: before + line.len() as u64 };
         if may_be_behind && end.day == Some(day) {
-            let written = file.write_all(&line).map_err(AuditError::file("write", &path));
-            if let Err(error) = written {
+            if let Err(error) = file.write_all(&line) {
                 let _ = file.set_len(before);
-                return Err(error);
+                return Err(failed("write")(error));
             }
             memory.last = Some((head.seq, hash));
             *end = End::at(&head, file);
@@ -347,7 +349,7 @@ impl Log {
         let written = file
             .write_all(&line)
             .and_then(|()| sync(&file))
-            .map_err(AuditError::file("write", &path))
+            .map_err(failed("write"))
             .and_then(|()| self.put_head(old, &bytes));
         open.head = match written {
             Ok(head) => head,

@@ -135,11 +135,17 @@ impl std::error::Error for LineError {}
 /// hash. Texts that are too long are cut, and say so.
 pub(super) fn write(record: &mut Record, prev: Hash) -> (Vec<u8>, Hash) {
     let mut line = Vec::with_capacity(1024);
-    let (mut text, mut items) = (MAX_TEXT, MAX_ITEMS);
-    loop {
-        bound(record, text, items);
+    let put = |line: &mut Vec<u8>, record: &Record| {
         line.clear();
-        serde_json::to_writer(&mut line, &*record).expect("a record is plain data");
+        serde_json::to_writer(line, record).expect("a record is plain data");
+    };
+    put(&mut line, record);
+    let (mut text, mut items) = (MAX_TEXT, MAX_ITEMS);
+    let longest = record.argv.len().max(record.env_keys.len()).max(record.blocked.len());
+    // Of a line that is as short as a text may be, no text has to be cut.
+    while line.len() > text || longest > items {
+        bound(record, text, items);
+        put(&mut line, record);
         if line.len() + LINKS <= MAX_LINE || items <= 1 {
             break;
         }

@@ -288,7 +288,9 @@ impl Record {
         self.cwd.clone_from(&call.cwd);
         self.env_keys.clone_from(&call.env_keys);
         self.sandbox.clone_from(&call.sandbox);
-        self.arguments = call.arguments.clone();
+        if self.arguments != call.arguments {
+            self.arguments = call.arguments.clone();
+        }
         let (decision, reason) = match &call.decision {
             Decision::Allowed => (Some("allowed"), None),
             Decision::Denied(reason) => (Some("denied"), Some(reason.clone())),

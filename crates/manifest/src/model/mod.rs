@@ -476,8 +476,8 @@ impl Package {
     /// The id by which the package is known across dialects.
     pub fn canonical_id(&self) -> String {
         match &self.namespace {
-            Some(namespace) => format!("{}:{namespace}/{}", self.dialect.name(), self.id),
-            None => format!("{}:{}", self.dialect.name(), self.id),
+            Some(namespace) => [self.dialect.name(), ":", namespace, "/", &self.id].concat(),
+            None => [self.dialect.name(), ":", &self.id].concat(),
         }
     }
 

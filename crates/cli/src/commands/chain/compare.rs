@@ -160,13 +160,13 @@ impl Told<'_> {
 fn cents(tool: &Tool, policy: &Policy) -> Option<f64> {
     let package = &tool.package;
     if let Some(Ok(linked)) = &tool.links {
-        let own = policy.of(&package.canonical_id(), &package.id);
+        let own = policy.of_package(package);
         #[expect(clippy::cast_precision_loss, reason = "nobody pays so much")]
         let own = own.map_or(0, |rules| rules.cents_per_call) as f64;
         let steps = linked.targets.iter().map(|target| cents(&target.tool, policy));
         return steps.sum::<Option<f64>>().map(|steps| own + steps);
     }
-    let rules = policy.of(&package.canonical_id(), &package.id);
+    let rules = policy.of_package(package);
     let call = rules.map_or(0, |rules| rules.cents_per_call);
     let cost = package.cost.as_ref().map(Json::value);
     let price = prove::rank::price(cost.as_ref(), package.uses_payment, call)?;

@@ -218,7 +218,7 @@ fn put_measured(candidate: &mut Candidate, measured: Option<&Measured>) {
 }
 
 fn put_price(candidate: &mut Candidate, package: &Package, policy: &Policy) {
-    let rules = policy.of(&package.canonical_id(), &package.id);
+    let rules = policy.of_package(package);
     let call = rules.map_or(0, |rules| rules.cents_per_call);
     let cost = package.cost.as_ref().map(Json::value);
     let price = price(cost.as_ref(), package.uses_payment, call);
