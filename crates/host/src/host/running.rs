@@ -285,10 +285,15 @@ impl Host {
                 let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
                 let (peer, resumed) = (call.peer.clone(), call.resumed.clone());
                 let terms = Terms { warmth, until, declared, progress, peer, resumed, redactor };
-                let (mut one, mut told) = (one.clone(), Vec::new());
-                let question = Calling(terms);
-                let asked = self.ask_signed(&question, &plan.package, &mut one, &mut told, until);
-                let answered = Box::pin(asked).await;
+                let mut told = Vec::new();
+                let answered = if one.is_remote() {
+                    let (mut one, asks) = (one.clone(), Calling(terms));
+                    let asked = self.ask_signed(&asks, &plan.package, &mut one, &mut told, until);
+                    Box::pin(asked).await
+                } else {
+                    // Nobody is told who is asking.
+                    Box::pin(self.servers.call(&self.launcher, one, terms)).await
+                };
                 let output = answered.answer;
                 let output = output.and_then(|output| check_promise(output, action));
                 let said = answered.said.filter(|_| is_as_promised(&output));
