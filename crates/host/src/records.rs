@@ -342,7 +342,8 @@ impl Records {
         faults
     }
 
-    /// What went into a call and came out of it, as far as it is kept. Where there is no key, nothing is.
+    /// What went into a call and came out of it, as far as it is kept. Where there is no key, nothing is, and nothing of a call
+    /// that says nothing.
     pub(crate) async fn flow(
         &self,
         tool: &Tool,
@@ -351,6 +352,8 @@ impl Records {
         lasted: Duration,
     ) -> Option<Box<Flow>> {
         let key = self.key.get_or_try_init(|| self.state.flow_key()).await.ok()?;
+        let inputs = serde_json::from_str(input).map(|input| key.inputs(&input));
+        let inputs = inputs.unwrap_or_default();
         let ended = now();
         let millis = i64::try_from(lasted.as_millis()).unwrap_or(0);
         let outputs = match output {
@@ -359,13 +362,16 @@ impl Records {
             Output::Records(all) => key.outputs(&Value::from(all.as_slice())),
             Output::Binary { .. } | Output::Nothing => Vec::new(),
         };
+        if inputs.is_empty() && outputs.is_empty() {
+            return None;
+        }
         Some(Box::new(Flow {
             package: record.package.clone(),
             version: tool.package.semver(),
             action: record.action.clone(),
             began: Time::from_unix_millis(ended.unix_millis() - millis),
             ended,
-            inputs: serde_json::from_str(input).map(|input| key.inputs(&input)).unwrap_or_default(),
+            inputs,
             outputs,
         }))
     }

@@ -23,6 +23,7 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
 use crate::plan::a2a::Agent;
+use crate::plan::mcp::Mcp;
 use crate::plan::{Plan, Way};
 use crate::promise::check_promise;
 use crate::records::Records;
@@ -207,7 +208,7 @@ impl Host {
     }
 
     async fn attempt(&self, running: &Running<'_>, until: Instant, stream: Option<&Stream>) -> Ran {
-        let Running { plan, action, dialect, warmth, call, .. } = running;
+        let Running { plan, action, dialect, warmth, .. } = running;
         let (dialect, warmth) = (*dialect, *warmth);
         if !matches!(plan.way, Way::Process(_))
             && let Err(error) = running.begin(&self.records)
@@ -277,30 +278,7 @@ impl Host {
                 .await
                 .unwrap_or_else(Ran::refused)
             }
-            Way::Mcp(one) => {
-                // Only there the author says what a tool of a server answers with.
-                let format = action.output_format.filter(|_| dialect == Dialect::InstallManifest);
-                let declared = Declared { format, standard_errors: action.standard_errors };
-                let is_walled = !one.is_remote();
-                let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
-                let (peer, resumed) = (call.peer.clone(), call.resumed.clone());
-                let terms = Terms { warmth, until, declared, progress, peer, resumed, redactor };
-                let mut told = Vec::new();
-                let answered = if one.is_remote() {
-                    let (mut one, asks) = (one.clone(), Calling(terms));
-                    let asked = self.ask_signed(&asks, &plan.package, &mut one, &mut told, until);
-                    Box::pin(asked).await
-                } else {
-                    // Nobody is told who is asking.
-                    Box::pin(self.servers.call(&self.launcher, one, terms)).await
-                };
-                let output = answered.answer;
-                let output = output.and_then(|output| check_promise(output, action));
-                let said = answered.said.filter(|_| is_as_promised(&output));
-                let mut ran = Ran { is_walled, said, ..Ran::of(output, answered.blocked) };
-                ran.redact(&tokens(&told));
-                ran
-            }
+            Way::Mcp(one) => self.call_server(running, one, until).await,
             Way::Http(one) => {
                 let answered = self.web.call((one, &plan.redactor), action, until, stream);
                 let answered = Box::pin(answered).await;
@@ -311,6 +289,33 @@ impl Host {
             Way::Chain(chain) => Box::pin(self.follow(running, chain, until)).await,
             Way::A2a(one) => Box::pin(self.message(running, one, until)).await,
         }
+    }
+
+    /// Calls a tool of a server, as whoever is signed in where that is one on the network.
+    async fn call_server(&self, running: &Running<'_>, one: &Mcp, until: Instant) -> Ran {
+        let Running { plan, action, dialect, warmth, call, .. } = running;
+        // Only there the author says what a tool of a server answers with.
+        let format = action.output_format.filter(|_| *dialect == Dialect::InstallManifest);
+        let declared = Declared { format, standard_errors: action.standard_errors };
+        let is_walled = !one.is_remote();
+        let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
+        let (peer, resumed) = (call.peer.clone(), call.resumed.clone());
+        let terms = Terms { warmth: *warmth, until, declared, progress, peer, resumed, redactor };
+        let mut told = Vec::new();
+        let answered = if one.is_remote() {
+            let (mut one, asks) = (one.clone(), Calling(terms));
+            let asked = self.ask_signed(&asks, &plan.package, &mut one, &mut told, until);
+            Box::pin(asked).await
+        } else {
+            // Nobody is told who is asking.
+            Box::pin(self.servers.call(&self.launcher, one, terms)).await
+        };
+        let output = answered.answer;
+        let output = output.and_then(|output| check_promise(output, action));
+        let said = answered.said.filter(|_| is_as_promised(&output));
+        let mut ran = Ran { is_walled, said, ..Ran::of(output, answered.blocked) };
+        ran.redact(&tokens(&told));
+        ran
     }
 
     /// Sends an agent a message, as whoever is signed in.
