@@ -201,7 +201,7 @@ fn came_of(verb: &str, output: &Output) -> Result<Value, Trouble> {
         None => Err(Trouble {
             message: format!("`haft {verb}` ended with {}", output.status),
             causes: String::from_utf8_lossy(&output.stderr).lines().map(str::to_owned).collect(),
-            hints: Vec::new(),
+            ..Trouble::default()
         }),
     }
 }
@@ -215,7 +215,7 @@ fn broken(doing: &str, words: &[String], error: &std::io::Error) -> Trouble {
     Trouble {
         message: format!("failed to {doing} `haft {}`", words.first().map_or("", String::as_str)),
         causes: vec![error.to_string()],
-        hints: Vec::new(),
+        ..Trouble::default()
     }
 }
 
@@ -294,6 +294,7 @@ fn trouble(error: &Value) -> Trouble {
     };
     let details = &error["details"];
     Trouble {
+        code: error["code"].as_str().unwrap_or_default().to_owned(),
         message: error["message"].as_str().unwrap_or_default().to_owned(),
         causes: [texts(&details["problems"]), texts(&details["causes"])].concat(),
         hints: texts(&error["hints"]),

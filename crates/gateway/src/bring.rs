@@ -15,7 +15,8 @@ pub(crate) async fn install(gateway: &Gateway, by: &str, id: &str) -> Result<Val
     if !is_id(id) {
         let message = format!("`{id}` is no id of a package in a registry");
         let hints = vec!["paths and addresses are installed by the owner".to_owned()];
-        return Err(Trouble { message, hints, ..Trouble::default() });
+        let code = "bad_input".to_owned();
+        return Err(Trouble { code, message, hints, ..Trouble::default() });
     }
     deed(gateway, by, Deed::Bring { id: id.to_owned() }).await
 }

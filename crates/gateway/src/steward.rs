@@ -176,6 +176,8 @@ pub enum Deed {
 /// Why something was not done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trouble {
+    /// What kind of trouble it is, as the command line names it; empty where nobody said.
+    pub code: String,
     /// What is wrong.
     pub message: String,
     /// What led to it.

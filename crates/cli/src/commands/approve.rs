@@ -72,8 +72,11 @@ enum What {
     #[command(alias = "refuse")]
     Deny {
         /// What `haft approve list` shows, or four letters of its beginning or more
-        #[arg(value_name = "TICKET")]
-        ticket: String,
+        #[arg(value_name = "TICKET", required_unless_present = "all")]
+        ticket: Option<String>,
+        /// Say no to every call that waits now
+        #[arg(long, conflicts_with = "ticket")]
+        all: bool,
     },
     /// Approve everything that an installed server offers, or what it offers now
     Surface(SurfaceArgs),
@@ -173,13 +176,7 @@ pub(crate) fn run(
             };
             runtime.block_on(allow(&records, &ticket, lasts, &mut done))?
         }
-        What::Deny { ticket } => {
-            let records = owner::records(home, &runtime)?;
-            let ticket = runtime.block_on(find(&records, ticket))?;
-            runtime.block_on(answer(&records, &ticket, Answer::Refused))?;
-            done.note(format!("`{}` is not called", line(&ticket.asked.action)));
-            json!({ "refused": to_value(&ticket) })
-        }
+        What::Deny { ticket, .. } => deny(ticket.as_deref(), &runtime, home, &mut done)?,
         What::Requests { dismiss: None, clear: false } => {
             return requests(&runtime, home, json_wanted, printer);
         }
@@ -501,6 +498,42 @@ async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
             "`haft approve list` shows what does; write {LEAST_LETTERS} of its letters or more"
         ))),
     }
+}
+
+/// Says no to a call that waits, or to all of them.
+fn deny(
+    ticket: Option<&str>,
+    runtime: &tokio::runtime::Runtime,
+    home: &Home,
+    done: &mut Done,
+) -> Result<Value, Failure> {
+    let Some(ticket) = ticket else {
+        let refused = match owner::records_there(home, runtime)? {
+            Some(records) => runtime.block_on(deny_all(&records))?,
+            None => Vec::new(),
+        };
+        done.note(format!("{} refused", super::count(refused.len(), "call")));
+        return Ok(json!({ "refused": refused.iter().map(to_value).collect::<Vec<_>>() }));
+    };
+    let records = owner::records(home, runtime)?;
+    let ticket = runtime.block_on(find(&records, ticket))?;
+    runtime.block_on(answer(&records, &ticket, Answer::Refused))?;
+    done.note(format!("`{}` is not called", line(&ticket.asked.action)));
+    Ok(json!({ "refused": to_value(&ticket) }))
+}
+
+/// Says no to every call that waits; which those were.
+async fn deny_all(records: &Records) -> Result<Vec<Ticket>, Failure> {
+    let mut refused = Vec::new();
+    let waiting = records.state.waiting(now()).await;
+    for ticket in waiting.map_err(|error| owner::of_state(&error))? {
+        // Who was quicker has said it already.
+        let counted = records.answer(&ticket.id, Answer::Refused, "terminal").await;
+        if counted.map_err(|error| owner::of_state(&error))? {
+            refused.push(ticket);
+        }
+    }
+    Ok(refused)
 }
 
 async fn answer(records: &Records, ticket: &Ticket, answer: Answer) -> Result<(), Failure> {

@@ -175,6 +175,54 @@ fn a_policy_that_wants_more_than_a_page_gets_more() {
 }
 
 #[test]
+fn the_page_of_a_policy_that_cannot_be_read_names_every_line_that_is_wrong() {
+    let desk = Desk::new();
+    let running = Running::start(&desk);
+    let cookie = cookie(&running);
+    let write = |text: &str| super::common::write_below(&desk.path("home"), "policy.toml", text);
+    let page = || ask(&running, "GET", "/policy", &[("Cookie", &cookie)], "").body;
+    assert!(!page().contains("It cannot be read"));
+    write("[approval]\nread = \"perhaps\"\n\n[trsut]\n");
+    let shown = page();
+    for expected in ["It cannot be read", "line 2, column 8", "line 4, column 2"] {
+        assert!(shown.contains(expected), "{expected}: {shown}");
+    }
+    write("[approval\n");
+    let shown = page();
+    assert!(shown.contains("It cannot be read") && shown.contains("line 1"), "{shown}");
+}
+
+#[test]
+fn everything_that_waits_is_denied_at_once() {
+    let desk = Desk::new();
+    let echo = repository().join("examples/mcpkg/echo");
+    desk.done(&["install", echo.to_str().unwrap(), "--yes"]);
+    let token = desk.done(&["token", "new", "agent"]).stdout;
+    let token = format!("Bearer {}", token.trim());
+    let running = Running::start(&desk);
+    let waiting = || desk.done(&["approve", "list", "--json"]).json().as_array().unwrap().len();
+    for (count, message) in ["a", "b"].into_iter().enumerate() {
+        let body = serde_json::json!({ "message": message }).to_string();
+        let path = "/v1/tools/demo_echo/call";
+        ask(&running, "POST", path, &[("Authorization", &token)], &body);
+        assert_eq!(waiting(), count + 1);
+    }
+    let cookie = cookie(&running);
+    let page = ask(&running, "GET", "/approvals", &[("Cookie", &cookie)], "").body;
+    assert!(page.contains("Deny all of them"), "{page}");
+    let form = page.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let origin = format!("http://{}", running.address());
+    let headers = [("Cookie", cookie.as_str()), ("Origin", &origin)];
+    let post = |answer: &str| {
+        let body = format!("form={form}&answer={answer}");
+        ask(&running, "POST", "/approvals/all", &headers, &body).status
+    };
+    // Nobody says yes to what they have not looked at.
+    assert_eq!((post("once"), waiting()), (303, 2));
+    assert_eq!((post("deny"), waiting()), (303, 0));
+}
+
+#[test]
 fn every_link_to_a_tool_leads_somewhere() {
     let desk = Desk::new();
     let example =

@@ -96,6 +96,18 @@ fn a_refusal_is_told_as_one() {
     assert_eq!(told["structuredContent"]["error"]["code"], "denied", "{told}");
     assert_eq!(words(&told), NO, "{told}");
     assert_eq!(told["structuredContent"]["error"]["who"], "owner", "{told}");
+    // All at once, too.
+    let call = |what: &str| gate.call("/mcp", "wipe_wipe", json!({ "what": what }));
+    for what in ["a", "b", "c"] {
+        call(what);
+    }
+    assert_eq!(waiting(&desk).len(), 3);
+    desk.refused(&["approve", "deny"], 2, "TICKET");
+    let refused = desk.done(&["approve", "deny", "--all", "--json"]).json();
+    assert_eq!(refused["refused"].as_array().unwrap().len(), 3, "{refused}");
+    assert_eq!((waiting(&desk).len(), words(&call("b"))), (0, NO));
+    let again = desk.done(&["approve", "deny", "--all"]);
+    assert!(again.stderr.contains("0 calls refused"), "{}", again.stderr);
 }
 
 #[test]

@@ -62,8 +62,11 @@ fn one_command_has_a_registry_a_gateway_and_tools_that_work() {
     };
     assert_eq!(install(&token, "demo.text.stats").status, 403);
     for odd in ["./echo", "/etc/hosts", "https://example.com/a.b", "etc"] {
-        assert_eq!(install(&installer, odd).status, 409, "{odd}");
+        assert_eq!(install(&installer, odd).status, 400, "{odd}");
     }
+    let missing = install(&installer, "demo.nothing");
+    assert_eq!(missing.status, 404, "{}", missing.body);
+    assert!(missing.body.contains(r#""code":"not_found""#), "{}", missing.body);
     let installed = install(&installer, "demo.text.stats");
     assert_eq!(installed.status, 200, "{}", installed.body);
     let answer = call("demo_text_stats", json!({ "text": "one two" }));

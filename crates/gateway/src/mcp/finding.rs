@@ -194,7 +194,7 @@ async fn install(gateway: &Gateway, asked: &Asked, arguments: &Value) -> String 
     let Some(id) = arguments["tool"].as_str() else { return wrong(asked, "`tool` is missing") };
     match bring::install(gateway, asked.surface().client(), id).await {
         Ok(told) => structured(asked, &told),
-        Err(Trouble { message, causes, hints }) => {
+        Err(Trouble { message, causes, hints, .. }) => {
             let words: Vec<_> = [message].into_iter().chain(causes).chain(hints).collect();
             wrong(asked, &format!("{}. The owner can install it.", words.join("; ")))
         }

@@ -163,10 +163,17 @@ pub(super) async fn reset(State(web): State<Arc<Web>>, request: Request) -> Resp
 pub(super) fn done(came: Result<Value, Trouble>) -> Response {
     match came {
         Ok(told) => json_of(StatusCode::OK, &told),
-        Err(Trouble { message, causes, hints }) => {
+        Err(Trouble { code, message, causes, hints }) => {
+            let (status, code) = match code.as_str() {
+                "" => (StatusCode::CONFLICT, "unavailable"),
+                "bad_input" => (StatusCode::BAD_REQUEST, "bad_input"),
+                "denied" => (StatusCode::FORBIDDEN, "denied"),
+                "not_found" => (StatusCode::NOT_FOUND, "not_found"),
+                code => (StatusCode::CONFLICT, code),
+            };
             let error =
-                json!({ "code": "denied", "message": message, "causes": causes, "hints": hints });
-            json_of(StatusCode::CONFLICT, &json!({ "error": error }))
+                json!({ "code": code, "message": message, "causes": causes, "hints": hints });
+            json_of(status, &json!({ "error": error }))
         }
     }
 }

@@ -23,6 +23,9 @@ use crate::door::Note;
 /// Who a rule is from.
 const BY: &str = "console";
 
+/// What stands for all that wait.
+const ALL: &str = "all";
+
 /// What is not asked about again.
 #[derive(Debug)]
 struct Known {
@@ -164,6 +167,7 @@ pub(super) async fn answer(
     let note = match said {
         None => Note { is_done: false, words: "That is no answer.".to_owned(), more: Vec::new() },
         Some(Said::Forget) => forget(&console, &name).await,
+        Some(Said::Deny) if name == ALL => deny_all(&console).await,
         Some(said) => {
             match console.waiting().await.into_iter().find(|one| one.id.to_string() == name) {
                 Some(ticket) => put(&console, &ticket, said).await,
@@ -173,6 +177,19 @@ pub(super) async fn answer(
     };
     console.gateway.door.note(&posted.visit.session, note);
     see(if posted.fields.get("back") == Some("/") { "/" } else { "/approvals" })
+}
+
+/// Says no to everything that waits.
+async fn deny_all(console: &Console) -> Note {
+    let stock = console.gateway.stock().await;
+    let mut refused = 0;
+    for ticket in console.waiting().await {
+        match stock.host.records().answer(&ticket.id, Answer::Refused, BY).await {
+            Ok(is_answer) => refused += usize::from(is_answer),
+            Err(error) => return unwritten(&error),
+        }
+    }
+    if refused == 0 { late() } else { done(format!("{} refused.", count(refused, "call"))) }
 }
 
 fn late() -> Note {
@@ -202,7 +219,7 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
     let answer = if said == Said::Deny { Answer::Refused } else { Answer::Approved };
     let records = stock.host.records();
     let state = &records.state;
-    match records.answer(&ticket.id, answer, "console").await {
+    match records.answer(&ticket.id, answer, BY).await {
         Ok(true) => {}
         Ok(false) => return late(),
         Err(error) => return unwritten(&error),

@@ -58,17 +58,17 @@ struct PolicyPage {
     /// What the owner says of single packages and profiles.
     more: Vec<(String, String)>,
     has_file: bool,
-    trouble: Option<String>,
+    /// What is wrong with it, each with its line.
+    faults: Vec<String>,
 }
 
 pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
     let (stock, now) = (console.gateway.stock().await, now());
     let path = stock.home.join("policy.toml");
     let text = std::fs::read_to_string(&path).ok();
-    let (own, trouble) = match text.as_deref().unwrap_or_default().parse::<toml::Table>() {
-        Ok(own) => (own, None),
-        Err(error) => (toml::Table::new(), Some(error.message().to_owned())),
-    };
+    let said = text.as_deref().unwrap_or_default();
+    let own = said.parse::<toml::Table>().unwrap_or_default();
+    let faults = policy::Policy::parse(said).err().map(|error| error.faults).unwrap_or_default();
     let log = console.log().await;
     let wanted = Wanted {
         filter: Filter { outcome: Some("denied".to_owned()), ..Filter::default() },
@@ -100,7 +100,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         more: more.collect(),
         sections,
         has_file: text.is_some(),
-        trouble,
+        faults: faults.iter().map(ToString::to_string).collect(),
     })
 }
 
