@@ -11,7 +11,7 @@ use super::folder::{Folder, Small, options};
 use super::head::{self, Head, HeadFile, Vouched};
 use super::held::{Held, Open};
 use super::key::Key;
-use super::line::{self, Hash};
+use super::line::{Body, Hash};
 use super::record::{Call, Ending, Kind, Outcome, Record};
 use super::sitting::Chair;
 use crate::Time;
@@ -165,13 +165,15 @@ impl Log {
     }
 
     fn append(&self, record: &mut Record) -> Result<u64, AuditError> {
+        // As much as possible is done while others can write.
+        let body = &Body::of(record);
         let mut memory = self.lock();
         // Only the slow way tells whether the next day has begun.
         if memory.sitting.as_ref().is_some_and(|open| open.end.day < Some(record.ts.day())) {
             self.sign(&mut memory);
         }
         if let Some(mut open) = memory.sitting.take() {
-            let seq = self.write(&mut memory, &mut open, record, Vouched::Sealed)?;
+            let seq = self.write(&mut memory, &mut open, (record, body), Vouched::Sealed)?;
             memory.sitting = Some(open);
             return Ok(seq);
         }
@@ -183,7 +185,7 @@ impl Log {
             Some(open) => open,
             None => self.open(&mut memory, record.ts)?,
         };
-        let seq = self.write(&mut memory, &mut open, record, Vouched::Signed)?;
+        let seq = self.write(&mut memory, &mut open, (record, body), Vouched::Signed)?;
         if open.can_be_held() && memory.chair.as_mut().is_some_and(Chair::is_taken) {
             memory.sitting = Some(open);
         } else {
@@ -247,7 +249,8 @@ impl Log {
         }
         for (kind, note) in std::mem::take(&mut open.end.notes) {
             let mut told = Record { note: Some(note), ..Record::blank(kind, now) };
-            self.write(memory, &mut open, &mut told, Vouched::Signed)?;
+            let body = &Body::of(&mut told);
+            self.write(memory, &mut open, (&mut told, body), Vouched::Signed)?;
         }
         Ok(open)
     }
@@ -308,13 +311,13 @@ impl Log {
         &self,
         memory: &mut Memory,
         open: &mut Open,
-        record: &mut Record,
+        (record, body): (&mut Record, &Body),
         how: Vouched,
     ) -> Result<u64, AuditError> {
         record.seq = open.end.seq.saturating_add(1);
         let may_be_behind = self.may_be_behind(open, record);
         let end = &mut open.end;
-        let (line, hash) = line::write(record, end.hash);
+        let (line, hash) = body.line(record.seq, end.hash);
         // The clock may have gone back; the order of the files is that of the records.
         let day = end.day.map_or(record.ts.day(), |day| day.max(record.ts.day()));
         let failed = |doing| move |source| AuditError::file(doing, &self.folder.log(day))(source);

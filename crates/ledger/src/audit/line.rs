@@ -20,10 +20,13 @@ const MAX_ITEMS: usize = 256;
 /// How long the shape of the arguments may be.
 const MAX_ARGUMENTS: usize = 16 * 1024;
 
+const FIRST: &[u8] = b"{\"seq\":";
 const PREV: &[u8] = b",\"prev\":\"";
 const HASH: &[u8] = b",\"hash\":\"";
 const CLOSE: &[u8] = b"\"}";
 const HEX: usize = 64;
+/// As many digits as a number has at most.
+const LONGEST_SEQ: usize = 20;
 /// The bytes that are not hashed, and those from `,"prev":` on.
 const AFTER_HASHED: usize = HASH.len() + HEX + CLOSE.len();
 const LINKS: usize = PREV.len() + HEX + 1 + AFTER_HASHED;
@@ -131,36 +134,51 @@ impl fmt::Display for LineError {
 
 impl std::error::Error for LineError {}
 
-/// Writes a record with its number and the hash before it; gives the line with its end, and its
-/// hash. Texts that are too long are cut, and say so.
-pub(super) fn write(record: &mut Record, prev: Hash) -> (Vec<u8>, Hash) {
-    let mut line = Vec::with_capacity(1024);
-    let put = |line: &mut Vec<u8>, record: &Record| {
-        line.clear();
-        serde_json::to_writer(line, record).expect("a record is plain data");
-    };
-    put(&mut line, record);
-    let (mut text, mut items) = (MAX_TEXT, MAX_ITEMS);
-    let longest = record.argv.len().max(record.env_keys.len()).max(record.blocked.len());
-    // Of a line that is as short as a text may be, no text has to be cut.
-    while line.len() > text || longest > items {
-        bound(record, text, items);
+/// A record, as it is written after its number and before the hashes. Texts that are too long are cut, and say so.
+#[derive(Debug)]
+pub(super) struct Body(Vec<u8>);
+
+impl Body {
+    pub(super) fn of(record: &mut Record) -> Self {
+        let mut line = Vec::with_capacity(1024);
+        let put = |line: &mut Vec<u8>, record: &Record| {
+            line.clear();
+            serde_json::to_writer(line, record).expect("a record is plain data");
+        };
         put(&mut line, record);
-        if line.len() + LINKS <= MAX_LINE || items <= 1 {
-            break;
+        let (mut text, mut items) = (MAX_TEXT, MAX_ITEMS);
+        let longest = record.argv.len().max(record.env_keys.len()).max(record.blocked.len());
+        // Of a line that is as short as a text may be, no text has to be cut.
+        while line.len() > text || longest > items {
+            bound(record, text, items);
+            put(&mut line, record);
+            if line.len() + LONGEST_SEQ + LINKS <= MAX_LINE || items <= 1 {
+                break;
+            }
+            (text, items) = (text / 2, items / 2);
         }
-        (text, items) = (text / 2, items / 2);
+        line.pop();
+        // The number comes first, and is another one.
+        line.drain(..line.iter().position(|byte| *byte == b',').unwrap_or_default());
+        Self(line)
     }
-    line.pop();
-    line.extend_from_slice(PREV);
-    line.extend_from_slice(prev.to_string().as_bytes());
-    line.push(b'"');
-    let hash = Hash::of(&line);
-    line.extend_from_slice(HASH);
-    line.extend_from_slice(hash.to_string().as_bytes());
-    line.extend_from_slice(CLOSE);
-    line.push(b'\n');
-    (line, hash)
+
+    /// The line of it with its number and the hash before it, with its end; and its hash.
+    pub(super) fn line(&self, seq: u64, prev: Hash) -> (Vec<u8>, Hash) {
+        let mut line = Vec::with_capacity(FIRST.len() + LONGEST_SEQ + self.0.len() + LINKS + 1);
+        line.extend_from_slice(FIRST);
+        line.extend_from_slice(seq.to_string().as_bytes());
+        line.extend_from_slice(&self.0);
+        line.extend_from_slice(PREV);
+        line.extend_from_slice(prev.to_string().as_bytes());
+        line.push(b'"');
+        let hash = Hash::of(&line);
+        line.extend_from_slice(HASH);
+        line.extend_from_slice(hash.to_string().as_bytes());
+        line.extend_from_slice(CLOSE);
+        line.push(b'\n');
+        (line, hash)
+    }
 }
 
 /// Reads a line, without its end, as far as the chain needs it.
@@ -255,6 +273,10 @@ mod tests {
     use super::*;
     use crate::Time;
     use crate::audit::record::{Blocked, BlockedKind, Kind};
+
+    fn write(record: &mut Record, prev: Hash) -> (Vec<u8>, Hash) {
+        Body::of(record).line(record.seq, prev)
+    }
 
     fn record() -> Record {
         Record { seq: 7, ..Record::blank(Kind::Call, Time::from_unix_millis(5)) }
