@@ -171,7 +171,7 @@ fn what_is_brought_back_by_another_server_or_refused_is_no_sign_in() {
         let mut body = json!({ "state": begun["state"] });
         body.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
         let (status, told) = place.post(COMPLETE, &place.owner, &body);
-        assert_eq!(status, 409, "{told}");
+        assert_eq!(status, 403, "{told}");
         assert!(told["error"]["message"].as_str().unwrap().contains(words), "{told}");
         // That was its one time.
         assert_eq!(place.post(COMPLETE, &place.owner, &body).0, 404);
