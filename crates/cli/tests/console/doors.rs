@@ -190,6 +190,13 @@ fn the_page_of_a_policy_that_cannot_be_read_names_every_line_that_is_wrong() {
     write("[approval\n");
     let shown = page();
     assert!(shown.contains("It cannot be read") && shown.contains("line 1"), "{shown}");
+    // Values that somebody else reads, too.
+    write("[network]\ndeny = [\"a b\"]\n");
+    let shown = page();
+    assert!(shown.contains("It cannot be read") && shown.contains("is no policy"), "{shown}");
+    std::fs::write(desk.path("home/policy.toml"), b"\xff").unwrap();
+    let shown = page();
+    assert!(shown.contains("is no policy") && !shown.contains("There is no <code>"), "{shown}");
 }
 
 #[test]

@@ -1,9 +1,10 @@
 //! How long a writer keeps the lock to itself.
 //!
 //! Who writes one record upon the other would give the lock back only to take it again, look whether all is as it was, and sign for
-//! each. So it sits down: for a moment nobody else can write, nothing has to be looked at, and the head is sealed. As soon as somebody
-//! waits, or it has nothing more to write, it signs, gives the lock back, and leaves it for the others to have for another moment. Whoever waits for the lock, to write or to verify,
-//! finds a head that is signed. Who is killed meanwhile leaves one that is sealed, which the key vouches for just as well.
+//! each. So it sits down: for a moment nobody else can write, nothing has to be looked at, and the head is sealed. As soon as
+//! somebody waits, or it has nothing more to write, it signs, gives the lock back, and leaves it for the others to have for another
+//! moment. Whoever waits for the lock, to write or to verify, finds a head that is signed. Who is killed meanwhile leaves one that
+//! is sealed, which the key vouches for just as well.
 
 use std::sync::Weak;
 use std::sync::mpsc::{Receiver, Sender, channel};

@@ -69,6 +69,13 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     let said = text.as_deref().unwrap_or_default();
     let own = said.parse::<toml::Table>().unwrap_or_default();
     let faults = policy::Policy::parse(said).err().map(|error| error.faults).unwrap_or_default();
+    let mut faults: Vec<_> = faults.iter().map(ToString::to_string).collect();
+    // What is no text, and values that others have a say about, are told by whoever reads it for calls.
+    let of_file = format!("`{}`", path.display());
+    let trouble = stock.trouble.as_ref().filter(|(_, words)| words.starts_with(&of_file));
+    if faults.is_empty() {
+        faults.extend(trouble.map(|(_, words)| words.clone()));
+    }
     let log = console.log().await;
     let wanted = Wanted {
         filter: Filter { outcome: Some("denied".to_owned()), ..Filter::default() },
@@ -99,8 +106,8 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         path: path.display().to_string(),
         more: more.collect(),
         sections,
-        has_file: text.is_some(),
-        faults: faults.iter().map(ToString::to_string).collect(),
+        has_file: path.exists(),
+        faults,
     })
 }
 
