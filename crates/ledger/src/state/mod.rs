@@ -54,7 +54,9 @@ pub mod wishes;
 use std::collections::HashMap;
 use std::fs::OpenOptions;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, SystemTime};
+use std::sync::PoisonError;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant, SystemTime};
 
 use serde::de::DeserializeOwned;
 use sqlx::sqlite::{SqliteConnectOptions, SqliteSynchronous};
@@ -80,6 +82,10 @@ pub struct State {
     /// The file, or where a shared database is.
     place: String,
     engine: Engine,
+    /// How often its connection was taken: whoever has it may change something.
+    taken: AtomicU64,
+    /// The last look at the files, when it was, and how often the connection had been taken by then.
+    looked: std::sync::Mutex<Option<(Instant, u64, Option<Mark>)>>,
 }
 
 /// Which database it is.
@@ -97,6 +103,23 @@ type Heard = std::sync::Mutex<HashMap<String, Said>>;
 /// What the files of a database look like: their sizes, and when they were changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Mark([Option<(u64, SystemTime)>; 2]);
+
+impl Mark {
+    /// What they look like now; nothing where the last change is so fresh that another could look the same.
+    fn of(path: &Path) -> Option<Self> {
+        /// Longer than the clock by which files are stamped stands still, which is a hundredth of a second at most.
+        const FRESH: Duration = Duration::from_millis(20);
+        let look = |path: &Path| match std::fs::metadata(path) {
+            Ok(found) => Some(Some((found.len(), found.modified().ok()?))),
+            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
+            Err(_) => None,
+        };
+        let mark = Self([look(path)?, look(&journal(path))?]);
+        let is_settled =
+            |(_, changed): &(u64, SystemTime)| changed.elapsed().is_ok_and(|since| since > FRESH);
+        mark.0.iter().flatten().all(is_settled).then_some(mark)
+    }
+}
 
 impl State {
     /// Opens a database; it is made when there is none.
@@ -118,15 +141,18 @@ impl State {
         let pool = Pool::connect(database).await?;
         let mut connection = Connection::Postgres(pool.take().await?);
         schema_shared::bring_up(&mut connection, database.place()).await?;
-        Ok(Self {
-            place: database.place().to_owned(),
-            engine: Engine::Shared(Box::new(pool), Heard::default()),
-        })
+        let engine = Engine::Shared(Box::new(pool), Heard::default());
+        Ok(Self::of(database.place().to_owned(), engine))
     }
 
     fn file(path: &Path, connection: SqliteConnection) -> Self {
         let place = path.display().to_string();
-        Self { place, engine: Engine::File(path.to_owned(), Mutex::new(connection)) }
+        Self::of(place, Engine::File(path.to_owned(), Mutex::new(connection)))
+    }
+
+    fn of(place: String, engine: Engine) -> Self {
+        let (taken, looked) = Default::default();
+        Self { place, engine, taken, looked }
     }
 
     /// Whether others share it, who may have changed something a moment ago.
@@ -207,20 +233,26 @@ impl State {
 
     /// What the files of the database look like now. While that stays the same, nobody has changed anything.
     /// `None` where the last change is so fresh that another could look the same, and where others share it: then only
-    /// the database itself knows.
+    /// the database itself knows. Whoever asks within a millisecond is told the same, unless this process used it meanwhile.
     pub fn mark(&self) -> Option<Mark> {
-        /// Longer than the clock by which files are stamped stands still, which is a hundredth of a second at most.
-        const FRESH: Duration = Duration::from_millis(20);
-        let look = |path: &Path| match std::fs::metadata(path) {
-            Ok(found) => Some(Some((found.len(), found.modified().ok()?))),
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
-            Err(_) => None,
-        };
-        let Engine::File(path, _) = &self.engine else { return None };
-        let mark = Mark([look(path)?, look(&journal(path))?]);
-        let is_settled =
-            |(_, changed): &(u64, SystemTime)| changed.elapsed().is_ok_and(|since| since > FRESH);
-        mark.0.iter().flatten().all(is_settled).then_some(mark)
+        const LATELY: Duration = Duration::from_millis(1);
+        let Engine::File(path, connection) = &self.engine else { return None };
+        let lock = || self.looked.lock().unwrap_or_else(PoisonError::into_inner);
+        let taken = self.taken.load(Ordering::Acquire);
+        if let Some((at, then, mark)) = *lock()
+            && then == taken
+            && at.elapsed() < LATELY
+        {
+            return mark;
+        }
+        let (at, mark) = (Instant::now(), Mark::of(path));
+        // Whoever has the connection now may change something after this look.
+        if let Ok(_nobody) = connection.try_lock()
+            && self.taken.load(Ordering::Acquire) == taken
+        {
+            *lock() = Some((at, taken, mark));
+        }
+        mark
     }
 
     /// Looks at every page of a file; what is damaged is an error. It takes as long as reading the file. A server does
@@ -241,7 +273,7 @@ impl State {
 
     /// Closes the database and tidies its journal. Without it nothing is lost.
     pub async fn close(self) -> Result<(), StateError> {
-        let Self { place, engine } = self;
+        let Self { place, engine, .. } = self;
         match engine {
             Engine::File(_, connection) => {
                 let closed = connection.into_inner().close().await;
@@ -256,7 +288,11 @@ impl State {
 
     async fn connection(&self) -> Result<Connection<'_>, StateError> {
         Ok(match &self.engine {
-            Engine::File(_, connection) => Connection::Sqlite(connection.lock().await),
+            Engine::File(_, connection) => {
+                let connection = connection.lock().await;
+                self.taken.fetch_add(1, Ordering::Release);
+                Connection::Sqlite(connection)
+            }
             Engine::Shared(pool, _) => Connection::Postgres(Box::pin(pool.take()).await?),
         })
     }
