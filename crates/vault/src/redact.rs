@@ -12,7 +12,7 @@ mod stream;
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use aho_corasick::MatchKind;
 use aho_corasick::automaton::Automaton;
@@ -46,7 +46,14 @@ impl Redactor {
 
     /// Knows these values, each by a name that may be shown.
     pub fn new<'v>(values: impl IntoIterator<Item = (&'v str, &'v Secret)>) -> Self {
+        /// Many tools have no secrets, and share this.
+        static NOTHING: LazyLock<Redactor> = LazyLock::new(|| {
+            Redactor(Arc::new(Known { forms: None, replacements: Vec::new(), short: Vec::new() }))
+        });
         let values: Vec<_> = values.into_iter().collect();
+        if values.is_empty() {
+            return NOTHING.clone();
+        }
         // A form that two values share is replaced by the first one's name.
         let mut forms = BTreeMap::new();
         for (index, (_, value)) in values.iter().enumerate() {
