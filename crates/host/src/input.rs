@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 
 use crate::clip;
 use crate::error::{CallError, Kind};
-use crate::judge::{DEADLINE, Mismatch, PATIENCE, TooLong, mismatches};
+use crate::judge::{DEADLINE, Mismatch, PATIENCE, TooLong, mismatches, mismatches_of};
 use crate::strict;
 
 /// The longest input.
@@ -54,31 +54,26 @@ pub(crate) fn read(text: &str, action: &Action, dialect: Dialect) -> Result<Inpu
         let message = format!("the input is longer than {} MiB", LONGEST >> 20);
         return Err(CallError::new(Kind::BadInput, message).with("longest", LONGEST));
     }
-    let mut numbers = Vec::new();
-    let value = object(verbatim, dialect, &mut numbers)?;
+    let (mut numbers, object) = (Vec::new(), object(verbatim)?);
+    // Where the tool gets the text, there are numbers that no value holds as they are written.
+    if dialect == Dialect::Agentcli {
+        odd_numbers(&object, verbatim, &mut numbers);
+    }
     let value = match &action.input {
-        Some(schema) => complete_and_check((verbatim, value), schema.text(), dialect)?,
+        Some(schema) => complete_and_check((verbatim, &object), schema.text(), dialect)?,
         // An action without a schema takes no input in the dialect that says so.
-        None if dialect == Dialect::InstallManifest => match value.as_object() {
-            Some(members) if !members.is_empty() => {
-                let message = format!("`{}` takes no input", action.name);
-                return Err(CallError::new(Kind::BadInput, message));
-            }
-            _ => value,
-        },
-        None => value,
+        None if dialect == Dialect::InstallManifest && !object.members().is_empty() => {
+            let message = format!("`{}` takes no input", action.name);
+            return Err(CallError::new(Kind::BadInput, message));
+        }
+        None => object.to_value(),
     };
     let arguments = Arguments::with_numbers(value, &numbers);
     Ok(Input { verbatim: verbatim.to_owned(), arguments })
 }
 
-/// The object that a text is; and, where the tool gets the text, the numbers that the object does not hold as
-/// they are written.
-fn object<'t>(
-    text: &'t str,
-    dialect: Dialect,
-    numbers: &mut Vec<&'t str>,
-) -> Result<Value, CallError> {
+/// The object that a text is.
+fn object(text: &str) -> Result<Node<'_>, CallError> {
     let node = strict::tree(text).map_err(|fault| fault.told(Kind::BadInput, "the input"))?;
     if !node.is_object() {
         let found = match node.type_name() {
@@ -89,10 +84,7 @@ fn object<'t>(
         let message = format!("the input must be a JSON object, not {found}");
         return Err(CallError::new(Kind::BadInput, message));
     }
-    if dialect == Dialect::Agentcli {
-        odd_numbers(&node, text, numbers);
-    }
-    Ok(node.to_value())
+    Ok(node)
 }
 
 fn odd_numbers<'t>(node: &Node<'_>, text: &'t str, into: &mut Vec<&'t str>) {
@@ -114,10 +106,11 @@ fn odd_numbers<'t>(node: &Node<'_>, text: &'t str, into: &mut Vec<&'t str>) {
 }
 
 fn complete_and_check(
-    (verbatim, value): (&str, Value),
+    (verbatim, object): (&str, &Node<'_>),
     text: &str,
     dialect: Dialect,
 ) -> Result<Value, CallError> {
+    let value = object.to_value();
     // Most schemas have none, and need not be read for them; a name may be written with escapes.
     let may_have_any = text.contains("default") || text.contains("\\u");
     let defaults = may_have_any.then(|| json::parse(text));
@@ -132,7 +125,11 @@ fn complete_and_check(
         _ => Unknowns::AsTheSchemaSays,
     };
     let until = Instant::now() + PATIENCE;
-    match mismatches(text, checked.as_deref().unwrap_or(verbatim), unknowns, until) {
+    let found = match &checked {
+        Some(completed) => mismatches(text, completed, unknowns, until),
+        None => mismatches_of(text, (verbatim, object), unknowns, until),
+    };
+    match found {
         // There the defaults are for the check alone: the tool gets what was written.
         Ok(found) if found.is_empty() && dialect == Dialect::Agentcli => Ok(value),
         Ok(found) if found.is_empty() => Ok(completed.unwrap_or(value)),

@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::sync::{Condvar, Mutex, OnceLock, PoisonError, mpsc};
 use std::time::{Duration, Instant};
 
-use manifest::json;
+use manifest::json::{self, Node};
 use manifest::schema::{Effort, Unknowns, effort, judge};
 use serde_json::{Value, json};
 
@@ -55,13 +55,33 @@ pub(crate) fn mismatches(
     unknowns: Unknowns,
     until: Instant,
 ) -> Result<Vec<Mismatch>, TooLong> {
+    let parse_and_look = || match &json::parse(text).root {
+        Some(value) => look(schema, (text, value), unknowns, until),
+        None => Ok(vec![(String::new(), "it is nested too deeply".to_owned())]),
+    };
+    in_time(schema.len().max(text.len()), until, parse_and_look)
+}
+
+/// The same of a text that was read.
+pub(crate) fn mismatches_of(
+    schema: &str,
+    read: (&str, &Node<'_>),
+    unknowns: Unknowns,
+    until: Instant,
+) -> Result<Vec<Mismatch>, TooLong> {
+    in_time(schema.len().max(read.0.len()), until, || look(schema, read, unknowns, until))
+}
+
+/// Looks at what is so long, unless it is too late; nobody else waits for that.
+fn in_time<T>(
+    length: usize,
+    until: Instant,
+    look: impl FnOnce() -> Result<T, TooLong>,
+) -> Result<T, TooLong> {
     if Instant::now() >= until {
         return Err(TooLong);
     }
-    if schema.len().max(text.len()) > LONG {
-        return without_holding_up_others(|| look(schema, text, unknowns, until));
-    }
-    look(schema, text, unknowns, until)
+    if length > LONG { without_holding_up_others(look) } else { look() }
 }
 
 /// Whether a pattern is found in a text. It is a stranger's, so it is judged as schemas are: within a time.
@@ -73,15 +93,12 @@ pub(crate) fn matches(pattern: &str, text: &str, until: Instant) -> Result<bool,
 
 fn look(
     schema: &str,
-    text: &str,
+    (text, value): (&str, &Node<'_>),
     unknowns: Unknowns,
     until: Instant,
 ) -> Result<Vec<Mismatch>, TooLong> {
-    let (schema_node, value) = (json::parse(schema), json::parse(text));
+    let schema_node = json::parse(schema);
     let Some(schema_node) = &schema_node.root else { return Ok(Vec::new()) };
-    let Some(value) = &value.root else {
-        return Ok(vec![(String::new(), "it is nested too deeply".to_owned())]);
-    };
     match effort(schema_node, value) {
         Effort::Little => {
             let found = judge(schema_node, value, unknowns).map_err(|_| TooLong)?;
