@@ -1,6 +1,7 @@
 //! What was acquired for a tool when it was installed: commands and libraries that only this tool finds.
 
-use std::ffi::{OsStr, OsString};
+use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
 use manifest::model::Acquire;
@@ -22,13 +23,13 @@ pub struct Brought {
 
 impl Brought {
     /// A search path that begins with the tool's own commands.
-    pub(crate) fn before(&self, search: &OsStr) -> OsString {
+    pub(crate) fn before<'s>(&self, search: &'s OsStr) -> Cow<'s, OsStr> {
         if self.path.is_empty() {
-            return search.to_owned();
+            return search.into();
         }
         let all = self.path.iter().cloned().chain(std::env::split_paths(search));
         // A name that cannot stand in a search path leads nowhere.
-        std::env::join_paths(all).unwrap_or_else(|_| search.to_owned())
+        std::env::join_paths(all).map_or(search.into(), Cow::Owned)
     }
 
     /// The variables that lead a runtime to the libraries.
@@ -40,17 +41,17 @@ impl Brought {
 
     /// A command as it is started now that its package is here. What a manifest has fetched and run at once (`npx`,
     /// `uvx`, `pipx run`) was fetched when it was installed, so the command of that package is what is left to run.
-    pub(crate) fn started(&self, argv: &[String], acquire: &Acquire) -> Vec<String> {
+    pub(crate) fn started<'a>(&self, argv: &'a [String], acquire: &Acquire) -> Cow<'a, [String]> {
         let (Acquire::Npm { package, .. } | Acquire::Pip { package, .. }) = acquire else {
-            return argv.to_vec();
+            return argv.into();
         };
-        let Some(main) = &self.main else { return argv.to_vec() };
-        let Some((named, rest)) = fetched_at_once(argv) else { return argv.to_vec() };
+        let Some(main) = &self.main else { return argv.into() };
+        let Some((named, rest)) = fetched_at_once(argv) else { return argv.into() };
         let command = match named {
             Named::Package(named) if is_package(named, package) => main.clone(),
             Named::Command { of, command } if is_package(of, package) => command.to_owned(),
             // It would fetch something else than what was agreed to, and cannot inside the walls.
-            Named::Package(_) | Named::Command { .. } => return argv.to_vec(),
+            Named::Package(_) | Named::Command { .. } => return argv.into(),
         };
         std::iter::once(command).chain(rest.iter().cloned()).collect()
     }

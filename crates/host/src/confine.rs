@@ -255,7 +255,7 @@ fn environment(dialect: Dialect, settings: &Settings) -> Vec<(OsString, OsString
 /// Lets a process find what was acquired for its tool.
 fn lead_to_brought(variables: &mut Vec<(OsString, OsString)>, tool: &Tool) {
     if let Some((_, path)) = variables.iter_mut().find(|(name, _)| name == "PATH") {
-        *path = tool.brought.before(path);
+        *path = tool.brought.before(path).into_owned();
     }
     for (name, folder) in tool.brought.variables() {
         variables.push((name.into(), folder.into()));

@@ -423,7 +423,7 @@ impl Asked<'_> {
         let package = &self.tool.package;
         let argv = self.tool.brought.started(argv, &package.acquire);
         if package.dialect != Dialect::InstallManifest {
-            return Ok(argv);
+            return Ok(argv.into_owned());
         }
         template::command(&argv, &Values { input: &Value::Null, ..self.values() })
     }

@@ -3,6 +3,7 @@
 //! A program is asked inside the walls, with nothing of the package within its reach, so that nothing of a stranger runs
 //! before the owner was asked. What it said is kept until its file looks otherwise.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
 use std::fmt::Write as _;
@@ -43,7 +44,7 @@ pub(super) struct Machine<'m> {
     pub(super) launcher: &'m Launcher,
     pub(super) records: &'m Records,
     /// Where programs are looked for.
-    pub(super) search: OsString,
+    pub(super) search: Cow<'m, OsStr>,
 }
 
 impl Machine<'_> {

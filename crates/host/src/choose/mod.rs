@@ -219,19 +219,20 @@ impl Machine<'_> {
         }
         let brought =
             matches!(self.tool.consent, Consent::ByCard { .. }).then_some(&self.tool.brought);
-        let cannot = why_not_yet(package, one, brought).or_else(|| why_not_at_all(one));
+        let needs = Needs::of(one);
+        let cannot = why_not_yet(package, one, brought).or_else(|| why_not_at_all(one, &needs));
         if let Some(why) = cannot {
             return Fit::Cannot(why);
         }
         // Only there an author says more of what is needed.
         let needs = match package.dialect {
-            Dialect::Mcpkg | Dialect::Mcpb => Needs::of(one),
+            Dialect::Mcpkg | Dialect::Mcpb => needs,
             _ => Needs::default(),
         };
         let program = match &one.entry {
             Entry::Argv { argv, .. } | Entry::McpStdio { argv, .. } => {
                 let started = brought.map(|one| one.started(argv, &package.acquire));
-                started.as_ref().unwrap_or(argv).first().cloned()
+                started.as_deref().unwrap_or(argv).first().cloned()
             }
             Entry::NodeModule { .. } => Some("node".to_owned()),
             Entry::PythonCallable { .. } => Some("python3".to_owned()),
@@ -355,14 +356,15 @@ impl Machine<'_> {
         for command in needs.commands.iter().filter(|command| !self.has(command)) {
             lacking.push(format!("needs `{command}`, which is not here"));
         }
-        let missed = match Language::of_implementation(one) {
-            _ if needs.packages.is_empty() => Some(Vec::new()),
-            Some(Language::Node) => Some(self.lacking_in_node(&needs.packages)),
-            Some(Language::Python) => {
+        let named = Some(one).filter(|_| !needs.packages.is_empty());
+        let missed = match named.map(Language::of_implementation) {
+            None => Some(Vec::new()),
+            Some(Some(Language::Node)) => Some(self.lacking_in_node(&needs.packages)),
+            Some(Some(Language::Python)) => {
                 let python = started.filter(|_| own == Some(RuntimeKind::Python));
                 self.lacking_in_python(python.unwrap_or("python3"), &needs.packages).await
             }
-            None => None,
+            Some(None) => None,
         };
         match missed {
             Some(missed) => lacking.extend(missed.into_iter().map(|one| format!("needs {one}"))),
@@ -399,7 +401,7 @@ pub fn could_start(one: &Implementation, search: &OsStr) -> bool {
         name.contains('/') || is_there(name) || others.iter().any(|other| is_there(other))
     });
     let is_for_this = one.platforms.is_empty() || one.platforms.iter().any(|name| name == PLATFORM);
-    is_for_this && has_program && why_not_at_all(one).is_none()
+    is_for_this && has_program && why_not_at_all(one, &Needs::of(one)).is_none()
 }
 
 /// Why no program does.
@@ -461,8 +463,8 @@ fn why_not_yet(
 }
 
 /// Why an implementation runs on no machine like this.
-fn why_not_at_all(one: &Implementation) -> Option<String> {
-    match (&one.entry, Needs::of(one).elsewhere) {
+fn why_not_at_all(one: &Implementation, needs: &Needs) -> Option<String> {
+    match (&one.entry, needs.elsewhere) {
         (Entry::Undeclared, _) => Some("does not say how it is run".to_owned()),
         (entry, Some(place)) if entry.is_process() => Some(format!("runs {place}")),
         _ => None,

@@ -112,10 +112,11 @@ impl Needs {
         if let Some(runtime) = &one.runtime {
             needs.add_runtime(runtime);
         }
-        let requirements = one.requirements.as_ref().map(Json::value);
-        let language = Language::of_implementation(one);
-        for (key, value) in requirements.as_ref().and_then(Value::as_object).into_iter().flatten() {
-            needs.add(key, value, language);
+        if let Some(Value::Object(requirements)) = one.requirements.as_ref().map(Json::value) {
+            let language = Language::of_implementation(one);
+            for (key, value) in &requirements {
+                needs.add(key, value, language);
+            }
         }
         needs.bound();
         needs
