@@ -171,13 +171,13 @@ impl Servers {
             Err(error) => return Err(error).into(),
         };
         let redactors = [tokens(plan), redactor];
-        let (tool, arguments) = (plan.tool.clone(), plan.arguments.clone());
         let checked = match &plan.surface {
             Some(approved) => server.check_surface(approved, &redactors, until).await,
             None => Ok(()),
         };
         let progress =
             progress.map(|told| -> Arc<dyn Progress> { Arc::new(Quiet { told, redactors }) });
+        let (tool, arguments) = (&*plan.tool, &plan.arguments);
         let request = Request { tool, arguments, declared, progress, peer, resumed };
         let (answer, said) = match checked {
             Ok(()) => server.call(request, until).await,
@@ -276,12 +276,12 @@ impl Servers {
         until: Instant,
     ) -> Result<Arc<Server>, CallError> {
         // What it may ask is told to a server when it is greeted, so who can be asked something else has another.
-        let may_ask = Value::Object(client.capabilities.clone());
+        let may_ask = serde_json::to_string(&client.capabilities).unwrap_or_default();
         match &*plan.place {
             Place::Process { argv, walls } => {
                 let order = || Order::new(argv, walls, plan.longest, redactor.clone());
-                let key = plan.key.get_or_init(|| order().key());
-                let key = format!("{key} {may_ask}");
+                let own = plan.key.get_or_init(|| order().key());
+                let key = [own, " ", &may_ask];
                 let start = async || {
                     let named = (&*plan.name, client);
                     Server::start(launcher, &order(), named, &*self.eras, until).await
@@ -295,6 +295,7 @@ impl Servers {
                 let headers = &headers;
                 let of = secret_too(headers);
                 let key = format!("{url} {of:?} {rules:?} {} {may_ask}", plan.longest);
+                let key = [&*key];
                 let start = async || {
                     let line = Line::new(rules)?;
                     let (url, way, longest) = (url.clone(), Way::Either, plan.longest);
@@ -311,6 +312,7 @@ impl Servers {
                     "{url} {server:?} {tool} {rules:?} {} {asks:?} {may_ask}",
                     plan.longest
                 );
+                let key = [&*key];
                 let start = async || {
                     let line = Line::new(rules)?;
                     let named = server.as_deref();
@@ -329,7 +331,7 @@ impl Servers {
     async fn kept_or(
         self: &Arc<Self>,
         plan: &Mcp,
-        key: &str,
+        key: &[&str],
         warmth: Warmth,
         until: Instant,
         start: impl AsyncFnOnce() -> Result<Server, CallError>,
@@ -337,7 +339,8 @@ impl Servers {
         if warmth == Warmth::Cold {
             return Box::pin(start()).await.map(Arc::new);
         }
-        let key = (plan.owner.package.clone(), format!("{} {key}", plan.owner.state));
+        let key = [&[&*plan.owner.state, " "], key].concat().concat();
+        let key = (plan.owner.package.clone(), key);
         let slot = Arc::clone(self.lock().entry(key).or_default());
         let Ok(mut place) = timeout_at(until.into(), slot.lock()).await else {
             return Err(too_late("the server had not started"));

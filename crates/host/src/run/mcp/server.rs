@@ -16,7 +16,7 @@ use super::era::{Era, Eras};
 use super::process::{Order, Process};
 use super::remote::Line;
 use super::session::stdio::Wire;
-use super::session::{AskError, Client, Opening, Session, Told};
+use super::session::{AskError, Client, Opening, Session, Told, ToolCall};
 use crate::blocked::Blocked;
 use crate::call::{Output, Peer, Progress, Resumed};
 use crate::error::{CallError, Kind};
@@ -91,9 +91,9 @@ enum Body {
 }
 
 /// One call.
-pub(super) struct Request {
-    pub(super) tool: String,
-    pub(super) arguments: Map<String, Value>,
+pub(super) struct Request<'r> {
+    pub(super) tool: &'r str,
+    pub(super) arguments: &'r Map<String, Value>,
     pub(super) declared: Declared,
     pub(super) progress: Option<Arc<dyn Progress>>,
     pub(super) peer: Option<Arc<dyn Peer>>,
@@ -214,18 +214,25 @@ impl Server {
     /// Calls a tool. Where somebody is spoken with, what it said comes along in its own words.
     pub(super) async fn call(
         &self,
-        request: Request,
+        request: Request<'_>,
         until: Instant,
     ) -> (Result<Output, CallError>, Option<Value>) {
         let Request { tool, arguments, declared, progress, peer, resumed } = request;
         let told = Told { progress, peer: peer.clone() };
-        let asking = self.session.call(&tool, arguments, resumed, told);
+        let resumed = resumed.as_ref();
+        let call = ToolCall {
+            name: tool,
+            arguments,
+            input_responses: resumed.map(|one| &one.responses),
+            request_state: resumed.and_then(|one| one.state.as_deref()),
+        };
+        let asking = self.session.call(&call, told);
         let mut said = None;
         let read = |answer: Value| {
             said = peer.as_ref().map(|_| answer.clone());
             answer::read(answer, declared)
         };
-        let answer = self.within(asking, read, &tool, peer.as_deref(), until).await;
+        let answer = self.within(asking, read, tool, peer.as_deref(), until).await;
         (answer, said)
     }
 

@@ -24,6 +24,7 @@ use rmcp::service::{
     RoleClient, RunningService, ServiceError,
 };
 use rmcp::transport::Transport;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub(super) use self::face::{Client, Told};
@@ -33,7 +34,6 @@ use self::lane::Lane;
 use self::line::Fault;
 use self::listening::{Ear, Listening};
 use super::era::Era;
-use crate::call::Resumed;
 use crate::error::{CallError, Kind};
 use crate::login::challenge::WantsLogin;
 use crate::run::http::not_sent;
@@ -58,6 +58,19 @@ pub(super) struct Session {
     lane: Option<(Arc<Lane>, Map<String, Value>)>,
     /// What it says to nobody in particular, where it has to be listened to for that.
     listening: Option<Listening>,
+}
+
+/// A tool that is called, as it is asked for.
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct ToolCall<'c> {
+    pub(super) name: &'c str,
+    pub(super) arguments: &'c Map<String, Value>,
+    /// What was asked for before, and what the server wants to be told again with it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) input_responses: Option<&'c Map<String, Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(super) request_state: Option<&'c str>,
 }
 
 /// How a conversation is begun.
@@ -168,27 +181,12 @@ impl Session {
     }
 
     /// Calls a tool. Whoever stops waiting has the server told so.
-    pub(super) async fn call(
-        &self,
-        tool: &str,
-        arguments: Map<String, Value>,
-        resumed: Option<Resumed>,
-        told: Told,
-    ) -> Result<Value, AskError> {
-        let mut params = Map::from_iter([
-            ("name".to_owned(), tool.into()),
-            ("arguments".to_owned(), arguments.into()),
-        ]);
-        if let Some(Resumed { responses, state }) = resumed {
-            params.insert("inputResponses".to_owned(), responses.into());
-            params.extend(state.map(|state| ("requestState".to_owned(), state.into())));
-        }
+    pub(super) async fn call(&self, call: &ToolCall<'_>, told: Told) -> Result<Value, AskError> {
         let Some((lane, context)) = &self.lane else {
-            return Box::pin(self.request(CALL, params.into(), told)).await;
+            let params = serde_json::to_value(call).unwrap_or_default();
+            return Box::pin(self.request(CALL, params, told)).await;
         };
-        let mut meta = told.meta();
-        meta.extend(context.clone());
-        let asked = lane.ask(CALL, params, meta, (&self.ears, told), &self.health).await;
+        let asked = lane.ask((CALL, call), context, (&self.ears, told), &self.health).await;
         asked.map_err(|error| known(error, &self.health))
     }
 

@@ -8,7 +8,8 @@ use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use rmcp::model::{NumberOrString, ProgressToken};
-use serde::{Deserialize, Serialize};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Serialize, Serializer};
 use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
@@ -41,12 +42,54 @@ type Answer = Result<Value, AskError>;
 
 /// A request, as it is written.
 #[derive(Serialize)]
-struct Written<'w> {
+struct Written<'w, P> {
     jsonrpc: &'static str,
     id: i64,
     method: &'w str,
-    params: Map<String, Value>,
+    params: Params<'w, P>,
 }
+
+#[derive(Serialize)]
+struct Params<'w, P> {
+    #[serde(flatten)]
+    own: &'w P,
+    #[serde(rename = "_meta", skip_serializing_if = "Meta::is_empty")]
+    meta: Meta<'w>,
+}
+
+/// What is said beside the parameters: what the era wants said goes before what others would have passed on.
+struct Meta<'w> {
+    passed: Map<String, Value>,
+    context: &'w Map<String, Value>,
+    progress: Option<i64>,
+}
+
+impl Meta<'_> {
+    fn is_empty(&self) -> bool {
+        self.passed.is_empty() && self.context.is_empty() && self.progress.is_none()
+    }
+}
+
+impl Serialize for Meta<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let progress = self.progress.map(|id| (PROGRESS, id));
+        let is_passed = |name: &String| {
+            !self.context.contains_key(name) && (name != PROGRESS || progress.is_none())
+        };
+        let mut map = serializer.serialize_map(None)?;
+        for (name, value) in
+            self.passed.iter().filter(|(name, _)| is_passed(name)).chain(self.context)
+        {
+            map.serialize_entry(name, value)?;
+        }
+        if let Some((name, id)) = progress {
+            map.serialize_entry(name, &id)?;
+        }
+        map.end()
+    }
+}
+
+const PROGRESS: &str = "progressToken";
 
 /// A message of a server, as far as it can be for us.
 #[derive(Deserialize)]
@@ -91,19 +134,14 @@ impl Lane {
     /// Asks the server. When nobody waits for the answer any more, it is told so.
     pub(super) async fn ask(
         self: &Arc<Self>,
-        method: &str,
-        mut params: Map<String, Value>,
-        mut meta: Map<String, Value>,
+        (method, own): (&str, &impl Serialize),
+        context: &Map<String, Value>,
         (ears, told): (&Ears, Told),
         health: &Health,
     ) -> Answer {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        if told.progress.is_some() {
-            meta.insert("progressToken".to_owned(), id.into());
-        }
-        if !meta.is_empty() {
-            params.insert("_meta".to_owned(), Value::Object(meta));
-        }
+        let progress = told.progress.is_some().then_some(id);
+        let params = Params { own, meta: Meta { passed: told.meta(), context, progress } };
         let written = Written { jsonrpc: "2.0", id, method, params };
         let text = line(&written).map_err(|error| AskError::Odd(error.to_string()))?;
         let _listening = ears.listeners.add(&ProgressToken(NumberOrString::Number(id)), told);
