@@ -10,7 +10,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::asking::{self, Asking};
 use super::foreseeing::{self, check_foreseen};
-use super::kept::Made;
+use super::kept::{Decided, Made};
 use super::planning::Case;
 use super::{Host, Known, Prepared, broken_off, check_verdict};
 use crate::call::{AskedStep, Call, Tool};
@@ -43,6 +43,15 @@ impl Host {
         record.arguments = audit::shape_of(prepared.input.arguments.value());
         let mut known = self.known(tool, call).await?;
         known = with_answer(known, answer.as_ref());
+        let may_be_again = warmth == Warmth::Warm && trace.is_none() && !self.web.is_offline();
+        if may_be_again && let Some(plan) = self.plans.again(self, (tool, call), &prepared, &known)
+        {
+            let allowed = Duration::from_millis(plan.decision.allowance.timeout_ms);
+            record.decision = audit::Decision::Allowed;
+            let plan = self.take_up(tool, call, plan, record).await?;
+            let (action, agreed) = (prepared.action, Vec::new());
+            return Ok(Ready { plan, action, allowed, agreed, key: None });
+        }
         self.check_place(tool, &known)?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         check_verdict(&open, tool)?;
@@ -103,36 +112,22 @@ impl Host {
         }
         let (collector, asked) = (self.collector(tool, &known), self.vault.waited());
         let collected = collector.collect(&decision.allowance, &considered.secrets);
-        let collected = tokio::select! {
-            collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
-                Err(limit::too_late("it waited for its secrets"))
-            }),
-            () = call.called_off.cancelled() => Err(CallError::called_off()),
-        };
+        let collected = while_awaited(collected, allowed, call).await;
         *waited += self.vault.waited().saturating_sub(asked);
+        let case = Case { tool, call, prepared: &prepared, known: &known };
         let planned = if self.web.is_offline() {
-            let case = Case { tool, call, prepared: &prepared, known: &known };
             self.plan_offline(case, decision.clone(), collected)
         } else {
-            collected.and_then(Collected::whole).and_then(|variables| {
-                self.planned(tool, call, &prepared, &decision, variables, warmth)
-            })
+            let decided =
+                may_be_again.then(|| Decided::of(tool, call, &known, &decision)).flatten();
+            collected
+                .and_then(Collected::whole)
+                .and_then(|variables| self.planned(case, &decision, decided, variables, warmth))
         };
-        let mut plan = match planned {
-            Ok(plan) => plan,
-            Err(error) => {
-                let case = Case { tool, call, prepared: &prepared, known: &known };
-                return Err(Box::pin(self.lacking(case, decision, error)).await);
-            }
+        let plan = match planned {
+            Ok(plan) => self.take_up(tool, call, plan, record).await?,
+            Err(error) => return Err(Box::pin(self.lacking(case, decision, error)).await),
         };
-        self.records.reserve(tool, policy).await?;
-        if plan.image.is_some() {
-            plan = Box::pin(prepare_image(plan, &call.called_off)).await?;
-        }
-        self.note_plan(record, &plan);
-        if call.called_off.is_cancelled() {
-            return Err(CallError::called_off());
-        }
         let is_step = trace.is_some_and(|trace| !trace.step.is_empty());
         let may_be_kept = is_step && warmth == Warmth::Warm && call.surface != Surface::Test;
         let input = prepared.input.arguments.value();
@@ -140,16 +135,35 @@ impl Host {
         Ok(Ready { plan, action: prepared.action, allowed, agreed, key })
     }
 
-    /// The plan of a call: the one of a moment ago, where it was made of the same.
-    fn planned(
+    /// Takes what a call costs, and writes down what is about to be run.
+    async fn take_up(
         &self,
         tool: &Tool,
         call: &Call,
-        prepared: &Prepared<'_>,
+        mut plan: Plan,
+        record: &mut audit::Call,
+    ) -> Result<Plan, CallError> {
+        self.records.reserve(tool, &self.settings.policy).await?;
+        if plan.image.is_some() {
+            plan = Box::pin(prepare_image(plan, &call.called_off)).await?;
+        }
+        self.note_plan(record, &plan);
+        if call.called_off.is_cancelled() {
+            return Err(CallError::called_off());
+        }
+        Ok(plan)
+    }
+
+    /// The plan of a call: the one of a moment ago, where it was made of the same.
+    fn planned(
+        &self,
+        case: Case<'_>,
         decision: &Arc<Decision>,
+        decided: Option<Decided>,
         variables: Variables,
         warmth: Warmth,
     ) -> Result<Plan, CallError> {
+        let Case { tool, call, prepared, .. } = case;
         let make = |variables: &Variables| {
             plan::make(&self.asked(tool, call, prepared, Arc::clone(decision), variables))
         };
@@ -172,7 +186,7 @@ impl Host {
             return Ok(plan);
         }
         let plan = make(&of.variables)?;
-        self.plans.keep(key, of, &plan);
+        self.plans.keep(key, of, decided, &plan);
         Ok(plan)
     }
 
@@ -232,6 +246,20 @@ pub(super) struct Noted {
     pub(super) begun: Option<audit::Begun>,
     /// What the owner said to it.
     pub(super) answer: Option<Answer>,
+}
+
+/// The values of a call, within its time and as long as somebody waits for it.
+async fn while_awaited<T>(
+    collected: impl Future<Output = Result<T, CallError>>,
+    allowed: Duration,
+    call: &Call,
+) -> Result<T, CallError> {
+    tokio::select! {
+        collected = tokio::time::timeout(allowed, collected) => collected.unwrap_or_else(|_| {
+            Err(limit::too_late("it waited for its secrets"))
+        }),
+        () = call.called_off.cancelled() => Err(CallError::called_off()),
+    }
 }
 
 /// What is known of a package, with what the owner said to this very call.

@@ -3,6 +3,7 @@
 #![cfg(target_os = "linux")]
 #![expect(clippy::unwrap_used, reason = "the helpers are tests too")]
 
+mod again;
 mod everything;
 mod filesystem;
 mod hostile;
