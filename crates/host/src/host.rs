@@ -112,7 +112,7 @@ pub struct Host {
 }
 
 /// What the owner has said about a package before.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Known {
     /// What it was granted.
     pub grants: Grants,

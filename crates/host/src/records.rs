@@ -36,10 +36,13 @@ pub struct Records {
     /// Calls that are not counted yet.
     counts: Mutex<Counts>,
     /// What was known last, by package, action and surface, and what the state looked like then.
-    last: Mutex<HashMap<String, (Mark, Arc<Known>)>>,
+    last: Mutex<HashMap<String, Last>>,
     /// What digests of values are made with, once it was asked for.
     key: OnceCell<Key>,
 }
+
+/// What was known last, and what the state looked like then.
+type Last = (Option<Mark>, Arc<Known>);
 
 /// Calls that are counted together, because what is counted may come a moment later; what happened is in
 /// the log in any case.
@@ -139,18 +142,20 @@ impl Records {
         let key = format!("{}:{}:{id}{action}{surface}", id.len(), action.len());
         let mark = self.state.mark();
         if let Some((then, known)) = lock(&self.last).get(&key)
-            && Some(*then) == mark
+            && *then == mark
+            && mark.is_some()
         {
             return Ok(Arc::clone(known));
         }
         let known = Arc::new(self.look_up(tool, call, id).await?);
-        if let Some(mark) = mark {
-            let mut last = lock(&self.last);
-            if last.len() >= MOST_KNOWN {
-                last.clear();
-            }
-            last.insert(key, (mark, Arc::clone(&known)));
+        let mut last = lock(&self.last);
+        // What is the same as before is the very same, so that nobody has to compare it.
+        let same = last.get(&key).map(|(_, before)| before).filter(|before| **before == known);
+        let known = same.cloned().unwrap_or(known);
+        if last.len() >= MOST_KNOWN {
+            last.clear();
         }
+        last.insert(key, (mark, Arc::clone(&known)));
         Ok(known)
     }
 

@@ -131,15 +131,18 @@ impl std::fmt::Debug for Plans {
 }
 
 impl Plans {
-    /// The plan that was made of the same a moment ago, for these arguments.
+    /// The plan that was made of the same a moment ago, for these arguments. It is remembered what led to it this time.
     pub(super) fn find(
         &self,
         key: &(String, String),
         of: &Made,
+        decided: Option<&Decided>,
         arguments: &Map<String, Value>,
     ) -> Option<Plan> {
-        let plans = self.lock();
-        plans.get(key).filter(|kept| kept.is_fresh() && kept.of.is_same(of))?.with(arguments)
+        let mut plans = self.lock();
+        let kept = plans.get_mut(key).filter(|kept| kept.is_fresh() && kept.of.is_same(of))?;
+        kept.decided = decided.cloned();
+        kept.with(arguments)
     }
 
     /// The plan of the same call with other arguments, which was made a moment ago and would be decided alike.

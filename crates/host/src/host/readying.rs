@@ -182,7 +182,7 @@ impl Host {
             settings: Arc::clone(&self.settings),
             folder: call.folder.clone(),
         };
-        if let Some(plan) = self.plans.find(&key, &of, arguments) {
+        if let Some(plan) = self.plans.find(&key, &of, decided.as_ref(), arguments) {
             return Ok(plan);
         }
         let plan = make(&of.variables)?;

@@ -93,7 +93,7 @@ async fn what_the_owner_says_counts_for_the_very_next_call() {
     std::fs::rename(&aside, &path).unwrap();
     settle(&bench).await;
     let host = bench.host.clone();
-    let refusing = "[packages.\"install-manifest:trial\"]\nallow = false\n";
+    let refusing = "[package.\"trial\"]\nallow = false\n";
     bench.host = host.clone().with_settings(settings(&bench, refusing));
     let refused = call(&bench, json!({}), Surface::Terminal).await.unwrap_err();
     assert_eq!(refused.kind, Kind::Denied, "{refused}");
