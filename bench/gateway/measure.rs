@@ -26,6 +26,9 @@ const ALONE: usize = 2_000;
 const TOGETHER: usize = 16_000;
 const CALLERS: usize = 16;
 
+/// How often the floor and ours take turns: a machine that is shared is not the same from minute to minute.
+const TURNS: usize = 7;
+
 /// How many of them those make who take long.
 const FEW: usize = 16;
 
@@ -66,14 +69,31 @@ fn main() {
     let [haft, echo, home, many, folded, street, others @ ..] = &arguments[..] else {
         panic!("measure-gateway HAFT ECHO HOME MANY FOLDED STREET [NAME=KIND=URL=PIDS…]")
     };
-    let (floor_process, floor) = start_floor(echo);
-    let floor = measure(&floor);
-    drop(floor_process);
-    tell("floor", floor, floor);
     let cold = cold_start(haft, home);
+    let (floor_process, floor) = start_floor(echo);
     let (gate, subject) = start_gateway(haft, home);
-    let ours = measure(&subject);
+    let turns: Vec<_> = (0..TURNS).map(|_| (measure(&floor), measure(&subject))).collect();
+    drop(floor_process);
+    let (floor, ours): (Vec<_>, Vec<_>) = turns.iter().copied().unzip();
+    let (floor, ours) = (middle(&floor), middle(&ours));
+    tell("floor", floor, floor);
     tell("haft", ours, floor);
+    // What counts is each turn against the one beside it.
+    let of_turns = |name: &str, ratio: fn(&Measured, &Measured) -> f64| {
+        let mut all: Vec<_> = turns.iter().map(|(floor, ours)| ratio(ours, floor)).collect();
+        all.sort_by(f64::total_cmp);
+        println!(
+            "{name:<24} {:.2} times the floor ({:.2} to {:.2})",
+            all[TURNS / 2],
+            all[0],
+            all[TURNS - 1]
+        );
+        all[TURNS / 2]
+    };
+    let cpu_of_floor = of_turns("haft, cpu", |ours, floor| ratio(ours.cpu, floor.cpu));
+    let p50_of_floor = of_turns("haft, p50", |ours, floor| ratio(ours.p50, floor.p50));
+    let calls_of_floor =
+        of_turns("haft, throughput", |ours, floor| ours.per_second / floor.per_second);
     let (at_rest, again) = rest(&subject);
     println!(
         "haft at rest             {:.1} MB resident, first call {again:?}",
@@ -118,9 +138,9 @@ fn main() {
         let word = if is_met { "met" } else { "MISSED" };
         println!("goal {what}: {value:.2} (at most {most:.2}) {word}");
     };
-    goal("cpu of a call, times the floor", ratio(ours.cpu, floor.cpu), 2.5);
-    goal("p50, times the floor", ratio(ours.p50, floor.p50), 3.0);
-    goal("throughput of the floor, times ours", floor.per_second / ours.per_second, 2.5);
+    goal("cpu of a call, times the floor", cpu_of_floor, 2.5);
+    goal("p50, times the floor", p50_of_floor, 3.0);
+    goal("throughput of the floor, times ours", 1.0 / calls_of_floor, 2.5);
     if let Some(best) = best {
         goal(
             "throughput of the best other, times ten, by ours",
@@ -137,6 +157,22 @@ fn main() {
     goal("list of a thousand tools, ms", listed.as_secs_f64() * 1000.0, 5.0);
     goal("resident with a thousand tools, MB", with_many as f64 / 1e6, 100.0);
     std::process::exit(i32::from(is_missed));
+}
+
+/// What is in the middle of all turns, and the memory after the last.
+fn middle(turns: &[Measured]) -> Measured {
+    fn of<T: PartialOrd + Copy>(turns: &[Measured], value: fn(&Measured) -> T) -> T {
+        let mut all: Vec<_> = turns.iter().map(value).collect();
+        all.sort_by(|one, other| one.partial_cmp(other).unwrap());
+        all[all.len() / 2]
+    }
+    Measured {
+        p50: of(turns, |one| one.p50),
+        p99: of(turns, |one| one.p99),
+        cpu: of(turns, |one| one.cpu),
+        per_second: of(turns, |one| one.per_second),
+        resident: turns[turns.len() - 1].resident,
+    }
 }
 
 fn ratio(one: Duration, other: Duration) -> f64 {
