@@ -13,18 +13,9 @@ use crate::kit;
 use crate::support::Bench;
 
 const SERVER: &str = r#"
-schema = {"type": "object", "properties": {"n": {"type": "integer"}}}
-for line in sys.stdin:
-    request = json.loads(line)
-    id, method = request.get("id"), request["method"]
-    if method == "initialize":
-        answer(id, {"protocolVersion": "2025-06-18", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}})
-    elif method == "tools/list":
-        answer(id, {"tools": [{"name": "tell", "inputSchema": schema}]})
-    elif method == "tools/call":
-        say(id, json.dumps(request["params"]["arguments"]))
-    elif method == "server/discover":
-        send({"jsonrpc": "2.0", "id": id, "error": {"code": -32601, "message": "what?"}})
+def act(id, arguments, request):
+    say(id, json.dumps(arguments))
+serve(act, schema={"type": "object", "properties": {"n": {"type": "integer"}}})
 "#;
 
 /// A server that was installed, and is given nothing.
@@ -115,7 +106,7 @@ async fn the_log_tells_the_same_of_every_call() {
         .flat_map(|text| {
             text.lines().filter_map(|line| serde_json::from_str(line).ok()).collect::<Vec<_>>()
         })
-        .filter(|line: &Value| line["kind"] == "end" && line["action"] == "tell")
+        .filter(|line: &Value| line["kind"] == "end" && line["action"] == "act")
         .collect();
     assert_eq!(lines.len(), 10);
     for line in &lines {

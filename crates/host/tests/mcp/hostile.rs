@@ -24,14 +24,14 @@ def answer(id, result):
 def say(id, text):
     answer(id, {"content": [{"type": "text", "text": text}]})
 
-def serve(act, silent=False):
+def serve(act, silent=False, schema={"type": "object"}):
     for line in sys.stdin:
         request = json.loads(line)
         id, method = request.get("id"), request["method"]
         if method == "initialize":
             answer(id, {"protocolVersion": "2024-11-05", "capabilities": {"tools": {}}, "serverInfo": {"name": "x", "version": "1"}})
         elif method == "tools/list":
-            answer(id, {"tools": [{"name": "act", "inputSchema": {"type": "object"}}]})
+            answer(id, {"tools": [{"name": "act", "inputSchema": schema}]})
         elif method == "tools/call":
             act(id, request["params"]["arguments"], request)
         elif method == "server/discover" and not silent:
