@@ -17,8 +17,9 @@ use crate::sign_ins::SignIns;
 use crate::steward::Steward;
 use crate::watch::Watch;
 
-/// How often it is looked whether what is installed has changed, while anybody is there to be told.
-const LOOK_AGAIN: Duration = Duration::from_secs(1);
+/// How often it is looked whether what is installed and granted has changed, while anybody is there to be told or anything of it
+/// runs: what is taken away ends then, whether or not it is called.
+const LOOK_AGAIN: Duration = Duration::from_millis(500);
 
 /// What whoever starts a gateway decides.
 #[derive(Clone, Debug)]
@@ -84,8 +85,12 @@ impl Gateway {
                 gateway.waiting.tidy();
                 gateway.tasks.tidy();
                 gateway.sign_ins.tidy(Instant::now());
-                if gateway.has_clients() {
+                let is_busy = gateway.shelf.host().is_busy();
+                if is_busy || gateway.has_clients() {
                     known = gateway.look_again(known).await;
+                }
+                if is_busy {
+                    gateway.shelf.host().end_ungranted().await;
                 }
             }
         });

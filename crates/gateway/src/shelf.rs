@@ -158,6 +158,11 @@ impl Shelf {
         &self.steward
     }
 
+    /// Makes the calls, as far as is known now.
+    pub(crate) fn host(&self) -> Host {
+        self.newest().host.clone()
+    }
+
     fn newest(&self) -> Arc<Stock> {
         Arc::clone(&lock(&self.newest))
     }
@@ -333,14 +338,16 @@ async fn named(packages: &[Arc<Shelved>], state: &ledger::State) -> Result<Vec<O
     }
 }
 
-/// Ends what is kept running of packages that are others now.
+/// Ends what is kept running of packages that are others now, or where other things are allowed; and everything, also calls, of
+/// those that are switched off or gone.
 fn retire_others(before: &Stock, now: &Stock) {
     for old in &before.packages {
         let digest = |one: &Shelved| one.tool.as_ref().ok().map(|tool| tool.digest.clone());
-        let new = now.packages.iter().find(|one| one.id == old.id);
-        let is_same = new.is_some_and(|new| new.is_enabled && digest(new) == digest(old));
-        if !is_same {
-            now.host.retire(&old.id);
+        match now.packages.iter().find(|one| one.id == old.id) {
+            Some(new) if !new.is_enabled && old.is_enabled => now.host.end(&old.id),
+            Some(new) if digest(new) == digest(old) && now.policy == before.policy => {}
+            Some(_) => now.host.retire(&old.id),
+            None => now.host.end(&old.id),
         }
     }
 }

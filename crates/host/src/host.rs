@@ -14,6 +14,7 @@ mod readying;
 mod running;
 mod signing;
 mod trying;
+mod underway;
 
 use std::collections::HashMap;
 use std::ffi::OsString;
@@ -34,6 +35,7 @@ pub use self::listing::{Discovered, Request};
 use self::places::check_unmoved;
 use self::readying::{Noted, Ready};
 use self::running::{Ran, Running};
+use self::underway::Underway;
 
 use crate::blocked::Blocked;
 use crate::call::{Call, Output, Tool};
@@ -109,6 +111,7 @@ pub struct Host {
     cache: Option<Arc<Cache>>,
     /// Plans that were made a moment ago.
     plans: Arc<Plans>,
+    underway: Arc<Underway>,
 }
 
 /// What the owner has said about a package before.
@@ -153,7 +156,7 @@ impl Host {
         let logins = Logins::new(Arc::clone(&vault), &settings.home);
         let signer = Arc::new(Signer { logins });
         let (settings, workers) = (Arc::new(settings), Arc::<Workers>::default());
-        let (turns, granted, plans) = (Arc::default(), Arc::default(), Arc::default());
+        let (turns, granted, plans, underway) = Default::default();
         let cache = Cache::of_home(&settings.home, settings.policy.chains.cache).map(Arc::new);
         Self {
             settings,
@@ -169,6 +172,7 @@ impl Host {
             granted,
             cache,
             plans,
+            underway,
         }
     }
 

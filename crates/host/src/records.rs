@@ -15,7 +15,7 @@ use ledger::state::metrics::{BESIDE, NOT_STARTED, Series};
 use ledger::state::rules::{Lasts, Rule};
 use ledger::state::{Database, Mark};
 use ledger::{AuditError, State, StateError, Time};
-use policy::{Grant, Memory, Pattern, Remembered};
+use policy::{Grant, Grants, Memory, Pattern, Remembered};
 use serde_json::Value;
 use tokio::sync::OnceCell;
 
@@ -159,10 +159,10 @@ impl Records {
         Ok(known)
     }
 
-    async fn look_up(&self, tool: &Tool, call: &Call, id: &str) -> Result<Known, CallError> {
-        let all = self.state.grants(Some(id)).await.map_err(|error| broken(&error))?;
+    /// What a package was granted, and where it may be called from.
+    pub(crate) async fn granted(&self, id: &str) -> Result<(Grants, Vec<String>), StateError> {
         let (mut grants, mut places) = (Vec::new(), Vec::new());
-        for one in all {
+        for one in self.state.grants(Some(id)).await? {
             let kind = match one.kind {
                 GrantKind::Host => policy::GrantKind::Host,
                 GrantKind::Read => policy::GrantKind::Read,
@@ -176,7 +176,11 @@ impl Records {
             };
             grants.push(Grant { kind, value: one.value });
         }
-        let grants = grants.into_iter().collect();
+        Ok((grants.into_iter().collect(), places))
+    }
+
+    async fn look_up(&self, tool: &Tool, call: &Call, id: &str) -> Result<Known, CallError> {
+        let (grants, places) = self.granted(id).await.map_err(|error| broken(&error))?;
         let mut memory = Memory::default();
         let action = tool.action(&call.action).map(|one| &*one.name);
         let rules = self.state.remembered(Some(id)).await.map_err(|error| broken(&error))?;

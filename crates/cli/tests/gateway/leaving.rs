@@ -9,7 +9,7 @@ use crate::common::{Desk, greeting, write_below};
 use crate::gate::{Gate, NEWER, OPEN, home, server, until};
 
 /// Records of one kind, of calls of one action.
-fn written(desk: &Desk, kind: &str, action: &str) -> Vec<Value> {
+pub(crate) fn written(desk: &Desk, kind: &str, action: &str) -> Vec<Value> {
     let log = desk.done(&["audit", "--json", "--limit", "100"]).stdout;
     let all = log.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     all.filter(|one| one["kind"] == kind && one["action"] == action).collect()

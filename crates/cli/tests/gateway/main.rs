@@ -22,6 +22,7 @@ mod onboarding;
 mod plain;
 #[path = "../login/program.rs"]
 mod program;
+mod taking_back;
 mod telling;
 mod up;
 mod views;

@@ -105,9 +105,21 @@ impl Host {
         ways(&self.settings, &self.launcher, &self.records, tool).await
     }
 
-    /// Makes a call that may be a step of a chain: by the first implementation, and by the next where that one breaks and
-    /// nothing speaks against a second try.
+    /// Makes a call that may be a step of a chain, until it ends or its package is switched off.
     pub(super) async fn make(
+        &self,
+        tool: &Tool,
+        call: &Call,
+        warmth: Warmth,
+        around: Option<&Trace>,
+    ) -> Made {
+        let underway = self.underway.begin(tool, call);
+        let made = self.make_in_turn(tool, call, warmth, around).await;
+        underway.told(made)
+    }
+
+    /// Makes a call by the first implementation, and by the next where that one breaks and nothing speaks against a second try.
+    async fn make_in_turn(
         &self,
         tool: &Tool,
         call: &Call,

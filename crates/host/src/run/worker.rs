@@ -131,6 +131,11 @@ impl Workers {
         drop(retired);
     }
 
+    /// The packages of which any is kept.
+    pub(crate) fn packages(&self) -> Vec<String> {
+        self.lock().keys().map(|key| key.package.clone()).collect()
+    }
+
     fn take(&self, key: &Key) -> Option<Running> {
         let mut idle = self.lock();
         let of_tool = idle.get_mut(key)?;

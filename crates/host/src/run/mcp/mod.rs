@@ -374,6 +374,11 @@ impl Servers {
         drop(retired);
     }
 
+    /// The packages of which any is kept.
+    pub(crate) fn packages(&self) -> Vec<String> {
+        self.lock().keys().map(|(package, _)| package.clone()).collect()
+    }
+
     /// Ends those that have been idle longest while there are too many.
     fn make_room(&self) {
         let mut kept = self.lock();
