@@ -1,5 +1,7 @@
 //! What an agent is told of a call that came to nothing: what happened, who can change that, and whether to try again.
 
+use std::borrow::Cow;
+
 use host::{CallError, Kind, Tool};
 use ledger::audit;
 use policy::Denial;
@@ -139,8 +141,12 @@ fn scopes(error: &CallError) -> String {
 }
 
 /// Whether to try again, and when.
-fn retry(error: &CallError) -> &'static str {
-    match &error.kind {
+fn retry(error: &CallError) -> Cow<'static, str> {
+    // What was used up comes back.
+    if let Some(free) = error.details["limit"]["free_at"].as_str() {
+        return format!("Make the same call again after {free}, and not before.").into();
+    }
+    let words = match &error.kind {
         Kind::NeedsApproval(_) => "Make exactly the same call again once they have answered.",
         Kind::NeedsLogin | Kind::MissingInput | Kind::Blocked(_) => {
             "Make the same call again once that is done."
@@ -162,7 +168,8 @@ fn retry(error: &CallError) -> &'static str {
         | Kind::Unfinished
         | Kind::Unavailable
         | Kind::Cancelled => "The same call will most likely fail again.",
-    }
+    };
+    words.into()
 }
 
 #[cfg(test)]
@@ -173,7 +180,7 @@ mod tests {
     fn a_no_of_the_owner_is_told_as_one_and_so_is_a_tool_that_is_switched_off() {
         let no = CallError::new(Kind::Denied, Denial::Refused.to_string());
         assert_eq!(
-            grant(&no, "mcpb:a", None).unwrap() + " " + retry(&no),
+            grant(&no, "mcpb:a", None).unwrap() + " " + &retry(&no),
             "They were asked about this very call, and their no stands. Do not make this call again unless they ask you to."
         );
         let off = format!("the step `b` (`mcpb:b`) is refused: {}", Denial::Disabled);
@@ -182,6 +189,21 @@ mod tests {
         assert!(told.contains("`haft enable mcpb:b`, or at http://127.0.0.1:1/tools."), "{told}");
         let policy = CallError::new(Kind::Denied, Denial::Package.to_string());
         assert!(grant(&policy, "mcpb:a", None).unwrap().contains("policy.toml"));
+        assert_eq!(retry(&policy), "Do not try again: it stays refused.");
+    }
+
+    #[test]
+    fn who_has_used_up_what_they_may_is_told_when_to_come_back() {
+        let free = "2026-03-01T00:00:00.000Z";
+        let error = CallError::new(Kind::Denied, "your policy allows 3 calls a day")
+            .with("limit", json!({ "free_at": free }));
+        assert_eq!(
+            retry(&error),
+            format!("Make the same call again after {free}, and not before.")
+        );
+        let never = CallError::new(Kind::Denied, "your policy allows 0 calls a day")
+            .with("limit", json!({ "free_at": null }));
+        assert_eq!(retry(&never), "Do not try again: it stays refused.");
     }
 
     #[test]

@@ -73,9 +73,7 @@ fn calls_end_when_their_package_is_switched_off() {
     {
         let said = std::thread::scope(|scope| {
             let calling = scope.spawn(|| gate.call("/mcp", tool, json!({})));
-            let has_begun =
-                || desk.done(&["audit", "--json", "--action", action]).stdout.contains("\"begin\"");
-            until("it has begun", has_begun);
+            until("it has begun", || !written(&desk, "begin", action).is_empty());
             desk.done(&["disable", id]);
             calling.join().unwrap()
         });
