@@ -162,8 +162,21 @@ pub(crate) fn with_files(named: &Named, home: &Home) -> Result<(Tool, Vec<PathBu
     let Some(pinned) = &named.pinned else { return Ok((declared(named, &at)?, Vec::new())) };
     let installed = Installed::load(&at, pinned)?;
     check_unchanged(&installed, named)?;
-    let files = installed.record.files.iter().map(|file| installed.root.join(&file.path)).collect();
+    let files = files_of(&installed);
     Ok((tool(installed, named)?, files))
+}
+
+/// The files that a package is made of, also where they are not what was agreed to: when one of them is another, it may be again.
+pub(crate) fn files(named: &Named, home: &Home) -> Vec<PathBuf> {
+    let (at, Some(pinned)) = (self::home(home), &named.pinned) else { return Vec::new() };
+    match Installed::load(&at, pinned) {
+        Ok(installed) => files_of(&installed),
+        Err(_) => pinned.key().map(|key| at.folder(&key, &pinned.folder())).into_iter().collect(),
+    }
+}
+
+fn files_of(installed: &Installed) -> Vec<PathBuf> {
+    installed.record.files.iter().map(|file| installed.root.join(&file.path)).collect()
 }
 
 /// Why the version that is active was taken back for security, once its registry has said so.

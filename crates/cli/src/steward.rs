@@ -18,7 +18,7 @@ use crate::commands::call::act;
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::installed::{self, Named};
-use crate::printer::Printer;
+use crate::printer::{Printer, line};
 use crate::{owner, remote, steps};
 
 /// The verb that signs in.
@@ -51,6 +51,13 @@ impl Steward for Owner {
         Ok(all.iter().map(|one| self.package(&installed::named_of(one), &contents)).collect())
     }
 
+    fn troubled(&self, words: Option<&str>) {
+        match words {
+            Some(words) => self.printer.alarm(&format!("no tool can be called: {}", line(words))),
+            None => self.printer.note("Tools can be called again"),
+        }
+    }
+
     fn violated(&self, tool: &Tool, violation: &Violation) {
         act(violation, tool, &self.home, Ask::Nobody, self.printer);
     }
@@ -75,7 +82,8 @@ impl Owner {
     fn package(&self, named: &Named, contents: &Contents) -> Package {
         let (tool, files) = match self.tool(named) {
             Ok((tool, files)) => (Ok(tool), files),
-            Err(failure) => (Err(words(&failure)), Vec::new()),
+            // What is mended there is called again.
+            Err(failure) => (Err(words(&failure)), installed::files(named, &self.home)),
         };
         let version = named.pinned.as_ref().map(|pinned| pinned.version.clone());
         let standing = match contents.revoked.get(&named.id).map(|one| one.state) {
@@ -220,9 +228,14 @@ fn broken(doing: &str, words: &[String], error: &std::io::Error) -> Trouble {
 }
 
 /// What is wrong, and what would mend it.
-fn words(failure: &Failure) -> String {
+pub(crate) fn words(failure: &Failure) -> String {
+    let detail = match failure.details.as_slice() {
+        [] => String::new(),
+        [only] => format!(": {only}"),
+        [first, more @ ..] => format!(": {first} (and {} more)", more.len()),
+    };
     let hints = failure.hints.iter().map(|hint| format!("; {hint}"));
-    format!("{}{}", failure.message, hints.collect::<String>())
+    format!("{}{detail}{}", failure.message, hints.collect::<String>())
 }
 
 /// What is typed for a deed: the words, and what stands on standard input. What comes from a page is never an option.

@@ -13,6 +13,9 @@ use crate::steward::Standing;
 /// Whether to try what is switched off again.
 const OFF: &str = "Do not try again before they have done that.";
 
+/// Whether to try what is broken again.
+const BROKEN: &str = "Do not try again before they have mended it.";
+
 /// The result of a call that came to nothing.
 pub(crate) fn told(error: &CallError, tool: &Tool, console: Option<&str>) -> Value {
     let refusal = value(error, tool, console);
@@ -83,9 +86,18 @@ fn is(error: &CallError, denial: &Denial) -> bool {
     error.message.ends_with(&denial.to_string())
 }
 
-/// What an agent is told of a package that is switched off: as an error, for programs.
-pub(crate) fn off(package: &Shelved, console: Option<&str>) -> Value {
+/// What an agent is told of a package that cannot be called, because it is switched off or broken: as an error, for programs.
+pub(crate) fn out_of_reach(package: &Shelved, console: Option<&str>) -> Value {
     let id = &package.id;
+    if let (true, Err(words)) = (package.is_enabled, &package.tool) {
+        return json!({
+            "code": Kind::Unavailable.code(),
+            "message": format!("`{id}` cannot be called: {words}"),
+            "who": "owner",
+            "grant": format!("Its owner finds out more with `haft status {id}`."),
+            "retry": BROKEN,
+        });
+    }
     let (message, grant) = match package.standing {
         Standing::Revoked | Standing::Unconfirmed => (
             format!("`{id}` was revoked by its owner, and is not called any more"),
@@ -99,26 +111,32 @@ pub(crate) fn off(package: &Shelved, console: Option<&str>) -> Value {
 }
 
 /// The same in words.
-pub(crate) fn off_in_words(package: &Shelved, console: Option<&str>) -> String {
-    let told = off(package, console);
+pub(crate) fn out_of_reach_in_words(package: &Shelved, console: Option<&str>) -> String {
+    let told = out_of_reach(package, console);
     let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
     format!("{}. {} {}", text("message"), text("grant"), text("retry"))
 }
 
-/// Writes down that somebody called what is switched off: like any call that was refused, it leaves a record. Where that cannot be
+/// Writes down that somebody called what cannot be called: like any call that was refused, it leaves a record. Where that cannot be
 /// written, nothing else was to be done either.
-pub(crate) fn note_off(stock: &Stock, package: &Shelved, name: &str, surface: &str, client: &str) {
-    let told = off(package, None);
+pub(crate) fn note_out_of_reach(
+    stock: &Stock,
+    package: &Shelved,
+    (name, action): (&str, &str),
+    (surface, client): (&str, &str),
+) {
+    let told = out_of_reach(package, None);
+    let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
     let call = audit::Call {
         tool: name.to_owned(),
         package: package.id.clone(),
-        action: name.to_owned(),
+        action: action.to_owned(),
         surface: surface.to_owned(),
         session: client.to_owned(),
-        decision: audit::Decision::Denied(told["message"].as_str().unwrap_or_default().to_owned()),
+        decision: audit::Decision::Denied(text("message")),
         ..audit::Call::default()
     };
-    let outcome = audit::Outcome::Error(Kind::Denied.code().to_owned());
+    let outcome = audit::Outcome::Error(text("code"));
     let ending = audit::Ending { outcome, ..audit::Ending::default() };
     let _ = stock.host.records().audit.record(&call, &ending, host::records::now());
 }

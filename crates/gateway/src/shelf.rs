@@ -141,6 +141,10 @@ impl Shelf {
         let stock = read.unwrap_or_else(|words| before.closed(files, words));
         let stock = Arc::new(stock);
         retire_others(before, &stock);
+        let words = |stock: &Stock| stock.trouble.as_ref().map(|(_, words)| words.clone());
+        if words(before) != words(&stock) {
+            self.steward.troubled(words(&stock).as_deref());
+        }
         *lock(&self.newest) = Arc::clone(&stock);
         stock
     }
@@ -233,7 +237,9 @@ impl Stock {
     fn is_current(&self) -> bool {
         // What is wrong may be nothing that is in a file.
         let is_tried_again = self.trouble.as_ref().is_some_and(|(at, _)| at.elapsed() > AGAIN);
-        !is_tried_again && self.files.are_unchanged()
+        // What is broken may have been mended.
+        let mut broken = self.packages.iter().filter(|one| one.tool.is_err());
+        !is_tried_again && self.files.are_unchanged() && broken.all(|one| one.files.are_unchanged())
     }
 
     /// What an agent calls so.
@@ -252,11 +258,15 @@ impl Stock {
         })
     }
 
-    /// The package behind a name of a view, where it is switched off and nothing of it can be called.
-    pub(crate) async fn switched_off(&self, view: &View, name: &str) -> Option<Arc<Shelved>> {
-        let is_off = |one: &&Arc<Shelved>| !one.is_enabled;
+    /// The package behind a name of a view and its action, where nothing of it can be called: it is switched off, or broken.
+    pub(crate) async fn out_of_reach(
+        &self,
+        view: &View,
+        name: &str,
+    ) -> Option<(Arc<Shelved>, String)> {
+        let is_out = |one: &&Arc<Shelved>| !one.is_enabled || one.tool.is_err();
         if let View::Raw(id) = view {
-            return self.package(id).filter(is_off).cloned();
+            return self.package(id).filter(is_out).map(|one| (Arc::clone(one), name.to_owned()));
         }
         let known = self.host.records().state.names().await.ok()?;
         let named = known.into_iter().find(|one| one.exposed == name)?;
@@ -268,7 +278,7 @@ impl Stock {
             }
         };
         let package = self.packages.iter().find(|one| is_shown && one.id == named.package);
-        package.filter(is_off).cloned()
+        package.filter(is_out).map(|one| (Arc::clone(one), named.action))
     }
 
     /// What a view shows.

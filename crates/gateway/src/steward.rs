@@ -21,6 +21,9 @@ pub trait Steward: fmt::Debug + Send + Sync + 'static {
     /// What is installed.
     fn packages(&self) -> Result<Vec<Package>, String>;
 
+    /// Tells whoever runs the gateway that nothing can be called from now on, and why; or that it can again.
+    fn troubled(&self, words: Option<&str>);
+
     /// Does what the owner wants done about a tool that reached for what it was not given.
     fn violated(&self, tool: &Tool, violation: &Violation);
 

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::client::Asked;
 use super::error::{Code, Error};
 use super::result;
-use super::tools::{Answers, is_raw, make, note_off};
+use super::tools::{Answers, is_raw, make, out_of_reach};
 use crate::bring;
 use crate::gateway::Gateway;
 use crate::refusal;
@@ -175,13 +175,10 @@ pub(crate) async fn call(
                 make(gateway, asked, &stock, &offer, passed, answers).await
             }
             None => {
-                let (view, name) = (&asked.client.view, name.as_deref());
-                if let Some(name) = name
-                    && let Some(package) = stock.switched_off(view, name).await
-                {
-                    note_off(asked, stock, &package, name);
+                if let Some(name) = &name {
+                    out_of_reach(asked, stock, name).await;
                 }
-                Ok(no_such(gateway, asked, stock, name).await)
+                Ok(no_such(gateway, asked, stock, name.as_deref()).await)
             }
         },
         Own::Request => request(gateway, asked, stock, &arguments).await,
@@ -256,8 +253,9 @@ fn structured(asked: &Asked, told: &Value) -> String {
 async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&str>) -> String {
     let Some(name) = name else { return wrong(asked, "`name` is missing") };
     let view = &asked.client.view;
-    if let Some(package) = stock.switched_off(view, name).await {
-        return wrong(asked, &refusal::off_in_words(&package, gateway.console.as_deref()));
+    if let Some((package, _)) = stock.out_of_reach(view, name).await {
+        let console = gateway.console.as_deref();
+        return wrong(asked, &refusal::out_of_reach_in_words(&package, console));
     }
     let list = stock.list(view);
     let near = stock.index().await.search(&Query::new(name).page(0, 3));

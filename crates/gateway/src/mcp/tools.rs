@@ -80,25 +80,25 @@ pub(crate) async fn call(
 
 /// Why nothing is called so.
 async fn not_there(gateway: &Gateway, asked: &Asked, stock: &Stock, name: &str) -> Error {
-    if let Some(trouble) = &stock.trouble {
-        return closed(trouble);
+    if let Some(package) = out_of_reach(asked, stock, name).await {
+        let console = gateway.console.as_deref();
+        let words = refusal::out_of_reach_in_words(&package, console);
+        let told = json!({ "error": refusal::out_of_reach(&package, console) });
+        return Error::new(Code::BadParameters, words).with(told);
     }
-    match stock.switched_off(&asked.client.view, name).await {
-        Some(package) => {
-            note_off(asked, stock, &package, name);
-            let console = gateway.console.as_deref();
-            let words = refusal::off_in_words(&package, console);
-            let told = json!({ "error": refusal::off(&package, console) });
-            Error::new(Code::BadParameters, words).with(told)
-        }
+    match &stock.trouble {
+        Some(trouble) => closed(trouble),
         None => unknown(name),
     }
 }
 
-/// Writes down that a client called what is switched off.
-pub(crate) fn note_off(asked: &Asked, stock: &Stock, package: &Shelved, name: &str) {
+/// The package that a client called and that cannot be called, which is written down.
+pub(crate) async fn out_of_reach(asked: &Asked, stock: &Stock, name: &str) -> Option<Arc<Shelved>> {
+    let (package, action) = stock.out_of_reach(&asked.client.view, name).await?;
     let surface = asked.surface();
-    refusal::note_off(stock, package, name, surface.name(), surface.client());
+    let by = (surface.name(), surface.client());
+    refusal::note_out_of_reach(stock, &package, (name, &action), by);
+    Some(package)
 }
 
 /// Nothing can be called.

@@ -110,17 +110,13 @@ pub(super) async fn call(
     };
     let view = view(&shown);
     let stock = web.gateway.stock().await;
-    if let Some(response) = closed(&stock) {
-        return response;
-    }
     let Some(found) = called(&stock, &view, &name) else {
-        return match stock.switched_off(&view, &name).await {
-            Some(package) => {
-                refusal::note_off(&stock, &package, &name, "http", &shown.name);
-                off(&web, &package)
-            }
-            None => unknown(&name),
-        };
+        if let Some((package, action)) = stock.out_of_reach(&view, &name).await {
+            let by = ("http", &*shown.name);
+            refusal::note_out_of_reach(&stock, &package, (&name, &action), by);
+            return out_of_reach(&web, &package);
+        }
+        return closed(&stock).unwrap_or_else(|| unknown(&name));
     };
     let stock = web.gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = called(&stock, &view, &name) else { return unknown(&name) };
@@ -134,10 +130,12 @@ fn unknown(name: &str) -> Response {
     wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"))
 }
 
-/// A package that is switched off, as that is told over HTTP.
-fn off(web: &Web, package: &Shelved) -> Response {
-    let told = refusal::off(package, web.gateway.console.as_deref());
-    json_of(StatusCode::FORBIDDEN, &json!({ "error": told }))
+/// A package that cannot be called, as that is told over HTTP.
+fn out_of_reach(web: &Web, package: &Shelved) -> Response {
+    let told = refusal::out_of_reach(package, web.gateway.console.as_deref());
+    let status =
+        if package.is_enabled { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::FORBIDDEN };
+    json_of(status, &json!({ "error": told }))
 }
 
 /// What came of a call, as it is told over HTTP.

@@ -91,10 +91,13 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     let Some(id) = asked["id"].as_str().map(str::to_owned) else { return missing("id") };
     let stock = web.gateway.stock().await;
     let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
+    if !package.is_enabled || package.tool.is_err() {
+        let action = asked["action"].as_str().unwrap_or(&id);
+        refusal::note_out_of_reach(&stock, &package, (&id, action), ("http", &shown.name));
+    }
     if !package.is_enabled {
-        refusal::note_off(&stock, &package, &id, "http", &shown.name);
         // The words are those of the contract.
-        let mut told = refusal::off(&package, web.gateway.console.as_deref());
+        let mut told = refusal::out_of_reach(&package, web.gateway.console.as_deref());
         told["message"] = policy::Denial::Disabled.to_string().into();
         return json_of(StatusCode::FORBIDDEN, &json!({ "error": told }));
     }

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::printer::{Printer, Style, line};
-use crate::{installed, walls};
+use crate::{installed, owner, walls};
 
 use remedy::{Machine, Remedy};
 use runtimes::Found;
@@ -32,7 +32,7 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
     let remedies = remedy::of(&walls, &machine);
     let runtimes = runtimes::find(&launcher);
     let checked = install::check::check(&installed::home(home));
-    let tokens = super::serve::tokens(home).all();
+    let (tokens, policy) = (super::serve::tokens(home).all(), owner::policy(home));
     let mut faults: Vec<String> = match &checked {
         Ok(faults) => faults.iter().map(ToString::to_string).collect(),
         Err(error) => vec![
@@ -44,6 +44,7 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
     };
     let is_whole = faults.is_empty();
     faults.extend(tokens.as_ref().err().map(|error| host::records::whole(error)));
+    faults.extend(policy.as_ref().err().map(crate::steward::words));
     if json_wanted {
         printer.json(&json!({
             "sandbox": sandbox_json(&walls, &remedies),
@@ -79,6 +80,8 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
         let hint = "`haft remove` takes a package away that is damaged, and `haft install` puts it there anew";
         return Err(Failure::new(Exit::Unavailable, message).hint(hint));
     }
+    // Without it nothing can be called.
+    policy?;
     if let Err(error) = &tokens {
         let hint = "`haft serve` lets nobody in by a token until that is mended";
         return Err(Failure::of(Exit::Unavailable, error).hint(hint));

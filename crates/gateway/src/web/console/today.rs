@@ -142,6 +142,18 @@ async fn today(log: &Log, now: Time) -> Today {
 async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
     let state = &stock.host.records().state;
     let mut looks = Vec::new();
+    // What keeps all of them from being called is told once.
+    if let Some((_, words)) = &stock.trouble {
+        looks.push(Look {
+            package: String::new(),
+            name: "No tool can be called".to_owned(),
+            address: "/policy".to_owned(),
+            chip: "closed",
+            tone: Tone::Stop,
+            words: words.clone(),
+            spark: None,
+        });
+    }
     for package in &stock.packages {
         let (chip, tone, words) = match (package.standing, &package.tool) {
             (Standing::Unconfirmed, _) => (
@@ -150,6 +162,7 @@ async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
                 "It is switched off. Nobody has confirmed that what it was given is worth nothing."
                     .to_owned(),
             ),
+            (Standing::Enabled, Err(_)) if stock.trouble.is_some() => continue,
             (Standing::Enabled, Err(why)) => ("cannot be called", Tone::Stop, why.clone()),
             _ => continue,
         };
