@@ -32,7 +32,7 @@ fn a_server_ends_when_what_it_was_given_is_taken_back() {
         length() > before
     };
     let shut = "[package.\"mcpb:clock\"]\nallow = false\n";
-    let policy = desk.0.path().join("policy.toml");
+    let policy = desk.path("home").join("policy.toml");
     for taking in [
         &["ungrant", "mcpb:clock", "--write", &folder][..],
         &["disable", "mcpb:clock"],
@@ -72,12 +72,13 @@ fn calls_end_when_their_package_is_switched_off() {
         [("mcpb:dozer", "dozer_doze", "doze"), ("install-manifest:sleeper", "sleeper_say", "say")]
     {
         let said = std::thread::scope(|scope| {
-            let calling = scope.spawn(|| gate.call("/mcp", tool, json!({})));
+            let called = json!({ "name": tool, "arguments": {} });
+            let calling = scope.spawn(|| gate.ask("/mcp", "tools/call", called));
             until("it has begun", || !written(&desk, "begin", action).is_empty());
             desk.done(&["disable", id]);
             calling.join().unwrap()
         });
-        let words = said["content"][0]["text"].as_str().unwrap_or_default();
+        let words = said["result"]["content"][0]["text"].as_str().unwrap_or_default();
         assert!(words.starts_with("its package was switched off while it ran"), "{said}");
     }
     assert_eq!(desk.done(&["audit", "verify"]).code, 0);
