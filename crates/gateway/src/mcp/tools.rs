@@ -204,7 +204,7 @@ impl Making<'_> {
             implementation: None,
             peer: None,
             resumed: None,
-            called_off: self.asked.cancel.clone(),
+            called_off: self.asked.cancel.child_token(),
         }
     }
 
@@ -242,12 +242,11 @@ impl Making<'_> {
         }
         // Of a client that brings answers with its next request, the call goes on meanwhile.
         let (later, questions) = mpsc::channel(MOST_QUESTIONS);
-        let cancel = self.asked.cancel.child_token();
+        let cancel = order.called_off.clone();
         let calling = self.watched();
         let order = Call {
             peer: Some(self.asked.asker(Some(later), calling.traceparent())),
             resumed,
-            called_off: cancel.clone(),
             ..order
         };
         let call = Undertaking::new(self.stock, self.offer, order, Some(calling));
