@@ -450,6 +450,13 @@ impl Records {
     }
 }
 
+/// The conversation that a call which waits is part of. One that stands alone has none: whoever made it is known by its token,
+/// and that may be shown for years.
+pub fn conversation(ticket: &Ticket) -> Option<&str> {
+    let (session, shown) = (&*ticket.shown.session, shown(ticket));
+    (!session.is_empty() && shown["client"].as_str() != Some(session)).then_some(session)
+}
+
 /// What the owner is shown of a question.
 fn shown(ticket: &Ticket) -> Value {
     serde_json::from_str(&ticket.shown.text).unwrap_or_default()

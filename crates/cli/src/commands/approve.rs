@@ -165,11 +165,13 @@ pub(crate) fn run(
             let records = owner::records(home, &runtime)?;
             let ticket = runtime.block_on(find(&records, ticket))?;
             let lasts = match (session, always) {
-                (true, _) if ticket.shown.session.is_empty() => {
-                    let message = "the client has no session that it could count for";
-                    return Err(Failure::invalid(message).hint("without --session it counts once"));
+                (true, _) => {
+                    let session = host::records::conversation(&ticket).ok_or_else(|| {
+                        let message = "the client has no session that it could count for";
+                        Failure::invalid(message).hint("without --session it counts once")
+                    })?;
+                    Some((Lasts::Session(session.to_owned()), Pattern::any()))
                 }
-                (true, _) => Some((Lasts::Session(ticket.shown.session.clone()), Pattern::any())),
                 (false, Some(Meant::Fitting(pattern))) => Some((Lasts::Always, pattern.clone())),
                 (false, Some(Meant::These)) => Some((Lasts::Always, exactly(&ticket)?)),
                 (false, None) => None,

@@ -91,6 +91,8 @@ fn a_refusal_is_told_as_one() {
     let call = || gate.call("/mcp", "wipe_wipe", json!({}));
     call();
     let ticket = waiting(&desk)[0]["ticket"].as_str().unwrap().to_owned();
+    // A call that stands alone is of no session that could end.
+    desk.refused(&["approve", "allow", &ticket, "--session"], 2, "has no session");
     desk.done(&["approve", "deny", &ticket]);
     let told = call();
     assert_eq!(told["structuredContent"]["error"]["code"], "denied", "{told}");

@@ -17,6 +17,7 @@ mod gate;
 mod joined;
 mod leaving;
 mod listening;
+mod mending;
 mod neighbours;
 mod onboarding;
 mod plain;

@@ -14,7 +14,7 @@ use std::sync::Arc;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
-use axum::http::header::{AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::Response;
@@ -185,11 +185,14 @@ async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) ->
 
 /// There is nothing at an address: told as a page where pages are, and to programs everywhere else.
 async fn nothing(State(web): State<Arc<Web>>, request: Request) -> Response {
-    let path = request.uri().path();
+    let (path, head) = (request.uri().path(), request.headers());
     let is_for_programs = PROGRAMS.iter().any(|place| {
         path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
     });
-    if web.console.is_some() && !is_for_programs {
+    let accepted = head.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
+    let is_by_program = head.contains_key(AUTHORIZATION)
+        || (accepted.contains("application/json") && !accepted.contains("text/html"));
+    if web.console.is_some() && !is_for_programs && !is_by_program {
         return console::missing();
     }
     refused(path, StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")

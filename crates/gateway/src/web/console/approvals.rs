@@ -5,7 +5,7 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use host::records::now;
+use host::records::{conversation, now};
 use ledger::StateError;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
@@ -15,7 +15,7 @@ use policy::policy::Presence;
 
 use super::frame::{Frame, Part, done, page, see};
 use super::moment::{Moment, count};
-use super::question::{Question, exactly, package_of};
+use super::question::{Question, exactly, is_first, package_of};
 use super::visit::{Posted, Visit};
 use super::{Console, link};
 use crate::door::Note;
@@ -207,14 +207,15 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
     }
     let lasts = match said {
         Said::Once | Said::Deny | Said::Forget => None,
-        Said::Session => Some((Lasts::Session(ticket.shown.session.clone()), Some(Pattern::any()))),
-        Said::Always => Some((Lasts::Always, exactly(ticket))),
-    };
-    let lasts = match lasts {
-        Some((Lasts::Session(session), _)) if session.is_empty() => return unfit(),
-        Some((_, None)) => return unfit(),
-        Some((lasts, Some(pattern))) => Some((lasts, pattern)),
-        None => None,
+        Said::Session | Said::Always if is_first(ticket) => return unfit(),
+        Said::Session => match conversation(ticket) {
+            Some(session) => Some((Lasts::Session(session.to_owned()), Pattern::any())),
+            None => return unfit(),
+        },
+        Said::Always => match exactly(ticket) {
+            Some(pattern) => Some((Lasts::Always, pattern)),
+            None => return unfit(),
+        },
     };
     let answer = if said == Said::Deny { Answer::Refused } else { Answer::Approved };
     let records = stock.host.records();
@@ -249,11 +250,8 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
     if let Err(error) = state.remember(&rule, now()).await {
         return unwritten(&error);
     }
-    // Both cover the call that waits. What is asked the first time only is remembered when the ticket is used.
-    let shown: serde_json::Value = serde_json::from_str(&ticket.shown.text).unwrap_or_default();
-    if shown["is_first"] != true
-        && let Err(error) = state.spend(&ticket.id, now()).await
-    {
+    // Both cover the call that waits.
+    if let Err(error) = state.spend(&ticket.id, now()).await {
         return unwritten(&error);
     }
     done(words)

@@ -1,5 +1,6 @@
 //! A call that waits for its owner, as it is shown.
 
+use host::records::conversation;
 use ledger::Time;
 use ledger::state::approvals::Ticket;
 use manifest::words;
@@ -89,9 +90,9 @@ impl Question {
             arguments: arguments(&shown["input"]),
             steps: shown["steps"].as_array().into_iter().flatten().map(step).collect(),
             may: may.into_iter().filter(|fact| about.contains(&fact.about)).collect(),
-            is_first: shown["is_first"] == true,
-            has_session: !ticket.shown.session.is_empty(),
-            is_exact: exactly(ticket).is_some(),
+            is_first: is_first(ticket),
+            has_session: conversation(ticket).is_some() && !is_first(ticket),
+            is_exact: exactly(ticket).is_some() && !is_first(ticket),
             only_by,
             package,
         }
@@ -101,6 +102,11 @@ impl Question {
 /// What the asker wrote for the owner.
 fn shown(ticket: &Ticket) -> Value {
     serde_json::from_str(&ticket.shown.text).unwrap_or_default()
+}
+
+/// Whether a yes counts for whatever follows, so that none counts for longer.
+pub(super) fn is_first(ticket: &Ticket) -> bool {
+    shown(ticket)["is_first"] == true
 }
 
 /// The package that is called.
