@@ -53,7 +53,7 @@ fn a_policy_that_cannot_be_read_is_told_with_its_line() {
     let told = call().body;
     assert!(told.contains("policy.toml` is no policy: line 1"), "{told}");
     assert!(!refused(&desk, "unavailable").is_empty());
-    let doctor = desk.run(&["doctor"], None);
+    let doctor = desk.haft(&["doctor"]);
     assert_ne!(doctor.code, 0);
     assert!(doctor.stderr.contains("is no policy"), "{}", doctor.stderr);
     std::fs::write(&policy, OPEN).unwrap();
