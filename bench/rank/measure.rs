@@ -82,7 +82,8 @@ async fn fill(path: &Path) {
                 version: version.clone(),
                 action: "run".into(),
                 implementation: "endpoint".into(),
-            },
+            }
+            .into(),
             failure: if (tool + number).is_multiple_of(17) { "timed_out" } else { "" }.into(),
             latency: Duration::from_micros(500 + (tool * 7_919 + number * 104_729) % 900_000),
             at: now.minus(Duration::from_mins(number * 97)),

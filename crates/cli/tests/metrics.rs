@@ -45,7 +45,8 @@ fn calls(package: &str, version: &str, count: u64, millis: u64) -> Vec<Counted> 
             version: version.into(),
             action: package.split_once(':').unwrap().1.into(),
             implementation: "python".into(),
-        },
+        }
+        .into(),
         failure: if number % 100 == 99 { "timed_out" } else { "" }.into(),
         latency: Duration::from_micros(millis * (800 + number * 37 % 400)),
         at: now(),

@@ -4,7 +4,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use ledger::audit::{self, Audit, Begun, Durability, Ending};
 use ledger::state::approvals::{Answer, Ticket, TicketId};
@@ -35,14 +35,24 @@ pub struct Records {
     log: PathBuf,
     /// Calls that are not counted yet.
     counts: Mutex<Counts>,
-    /// What was known last, by package, action and surface, and what the state looked like then.
+    /// What was known last, by package, action and surface.
     last: Mutex<HashMap<String, Last>>,
+    /// Held by whoever looks what is known now.
+    looking: tokio::sync::Mutex<()>,
     /// What digests of values are made with, once it was asked for.
     key: OnceCell<Key>,
 }
 
-/// What was known last, and what the state looked like then.
-type Last = (Option<Mark>, Arc<Known>);
+/// What was known last.
+#[derive(Debug)]
+struct Last {
+    known: Arc<Known>,
+    /// What the state looked like then.
+    mark: Option<Mark>,
+    /// When that was, and how often this process may have changed something by then.
+    at: Instant,
+    taken: u64,
+}
 
 /// Calls that are counted together, because what is counted may come a moment later; what happened is in
 /// the log in any case.
@@ -72,6 +82,9 @@ const MOST_WAITING: usize = 50_000;
 
 /// The database of a home.
 const STATE: &str = "state.db";
+
+/// For how long a look at the state counts that may have changed since.
+const LATELY: Duration = Duration::from_millis(1);
 
 /// How much that was known is kept.
 const MOST_KNOWN: usize = 256;
@@ -122,8 +135,8 @@ impl Records {
     fn of(home: &Path, state: State) -> Self {
         let log = home.join("audit");
         let audit = Audit::new(&log, Durability::Process);
-        let (counts, last, key) = (Mutex::default(), Mutex::default(), OnceCell::new());
-        Self { state, audit, log, counts, last, key }
+        let (counts, last, looking, key) = Default::default();
+        Self { state, audit, log, counts, last, looking, key }
     }
 
     /// The folder of the log.
@@ -140,23 +153,35 @@ impl Records {
     ) -> Result<Arc<Known>, CallError> {
         let (action, surface) = (&*call.action, call.surface.name());
         let key = format!("{}:{}:{id}{action}{surface}", id.len(), action.len());
-        let mark = self.state.mark();
-        if let Some((then, known)) = lock(&self.last).get(&key)
-            && *then == mark
-            && mark.is_some()
-        {
-            return Ok(Arc::clone(known));
+        if let Some(known) = self.known_lately(&key) {
+            return Ok(known);
         }
+        // While it is not certain that nothing was changed, many may want to look: one does, for all who wait.
+        let _turn = self.looking.lock().await;
+        if let Some(known) = self.known_lately(&key) {
+            return Ok(known);
+        }
+        let (mark, taken) = (self.state.mark(), self.state.taken());
         let known = Arc::new(self.look_up(tool, call, id).await?);
         let mut last = lock(&self.last);
         // What is the same as before is the very same, so that nobody has to compare it.
-        let same = last.get(&key).map(|(_, before)| before).filter(|before| **before == known);
+        let same = last.get(&key).map(|last| &last.known).filter(|before| **before == known);
         let known = same.cloned().unwrap_or(known);
         if last.len() >= MOST_KNOWN {
             last.clear();
         }
-        last.insert(key, (mark, Arc::clone(&known)));
+        last.insert(key, Last { known: Arc::clone(&known), mark, at: Instant::now(), taken });
         Ok(known)
+    }
+
+    /// What was known last, where the state looks as it did then, or it was a moment ago and this process changed nothing since.
+    fn known_lately(&self, key: &str) -> Option<Arc<Known>> {
+        let mark = self.state.mark();
+        let last = lock(&self.last);
+        let Last { known, mark: then, at, taken } = last.get(key)?;
+        let is_same = mark.is_some() && *then == mark;
+        let is_lately = at.elapsed() < LATELY && *taken == self.state.taken();
+        (is_same || is_lately).then(|| Arc::clone(known))
     }
 
     /// What a package was granted, and where it may be called from.
@@ -305,12 +330,7 @@ impl Records {
         };
         let mut faults: Vec<String> = written.err().iter().map(|error| whole(error)).collect();
         self.count(Counted {
-            series: Series {
-                package: call.package.clone(),
-                version: tool.counted_version(),
-                action: call.action.clone(),
-                implementation: call.implementation.clone(),
-            },
+            series: self.series(call, tool),
             failure: match (&ending.outcome, &counted_as) {
                 (_, CountAs::Beside) => BESIDE.to_owned(),
                 (audit::Outcome::Ok, CountAs::Call(..)) => String::new(),
@@ -329,11 +349,9 @@ impl Records {
             at: now(),
             // A path that is no text cannot be kept.
             // Whoever is refused is none that the owner has called.
-            place: (call.decision == audit::Decision::Allowed)
-                .then(|| tool.place.to_str().map(str::to_owned))
-                .flatten(),
+            place: (call.decision == audit::Decision::Allowed).then(|| self.place(tool)).flatten(),
             flow: match counted_as {
-                CountAs::Call(_, flow) => flow.map(|flow| *flow),
+                CountAs::Call(_, flow) => flow,
                 CountAs::Beside => None,
             },
         });
@@ -383,6 +401,33 @@ impl Records {
             inputs,
             outputs,
         }))
+    }
+
+    /// What a call is counted under: that of the last one, where it is the same.
+    fn series(&self, call: &audit::Call, tool: &Tool) -> Arc<Series> {
+        let version = tool.counted_version();
+        let is_same = |one: &Series| {
+            one.package == call.package
+                && one.version == version
+                && one.action == call.action
+                && one.implementation == call.implementation
+        };
+        let waiting = lock(&self.counts).waiting.last().map(|last| Arc::clone(&last.series));
+        waiting.filter(|one| is_same(one)).unwrap_or_else(|| {
+            Arc::new(Series {
+                package: call.package.clone(),
+                version,
+                action: call.action.clone(),
+                implementation: call.implementation.clone(),
+            })
+        })
+    }
+
+    /// Where a tool is called from, in the same way.
+    fn place(&self, tool: &Tool) -> Option<Arc<str>> {
+        let place = tool.place.to_str()?;
+        let waiting = lock(&self.counts).waiting.last().and_then(|last| last.place.clone());
+        Some(waiting.filter(|one| **one == *place).unwrap_or_else(|| place.into()))
     }
 
     /// Counts a call, a little later and together with others.

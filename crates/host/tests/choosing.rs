@@ -403,7 +403,7 @@ async fn the_endpoint_beside_the_implementations_is_the_last_to_be_asked() {
         implementation: implementation.into(),
     };
     let counted = |implementation: &str, ms| ledger::state::counting::Counted {
-        series: series(implementation),
+        series: series(implementation).into(),
         failure: String::new(),
         latency: std::time::Duration::from_millis(ms),
         at: host::records::now(),

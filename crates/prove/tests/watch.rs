@@ -40,7 +40,8 @@ impl Home {
                     version: version.into(),
                     action: "echo".into(),
                     implementation: "endpoint".into(),
-                },
+                }
+                .into(),
                 failure: if self.calls % fails == 0 { "timed_out" } else { "" }.into(),
                 latency: Duration::from_millis(millis * (8 + self.calls.unsigned_abs() % 7) / 10),
                 at: self.now(),

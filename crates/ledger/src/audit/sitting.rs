@@ -18,7 +18,7 @@ const BUSY: Duration = Duration::from_millis(2);
 /// How often a writer who sits looks whether somebody waits.
 const SITTING: Duration = Duration::from_millis(10);
 /// How long it sits at most, should somebody wait who does not say so.
-const LONGEST: Duration = Duration::from_millis(100);
+const LONGEST: Duration = Duration::from_secs(1);
 /// How long it then leaves the lock to others between two records; they ask for it every other millisecond.
 const APART: Duration = Duration::from_millis(5);
 

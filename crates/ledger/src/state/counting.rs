@@ -3,6 +3,7 @@
 //! Hours are kept for two weeks, then days for 400 days, then one span for all that was before.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 use std::time::Duration;
 
 use super::flows::{self, Flow};
@@ -26,8 +27,8 @@ const DAYS_KEPT: i64 = 400 * DAY;
 /// A call that is to be counted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
-    /// Of what.
-    pub series: Series,
+    /// Of what; calls that wait together may share it.
+    pub series: Arc<Series>,
     /// Empty, or the kind of failure.
     pub failure: String,
     /// How long it took.
@@ -35,9 +36,9 @@ pub struct Counted {
     /// When.
     pub at: Time,
     /// Where the package was called from, if that is a place that can be looked at again.
-    pub place: Option<String>,
+    pub place: Option<Arc<str>>,
     /// What went in and came out, where that is kept.
-    pub flow: Option<Flow>,
+    pub flow: Option<Box<Flow>>,
 }
 
 impl State {
@@ -52,13 +53,13 @@ impl State {
         for call in calls {
             series.entry(&call.series).or_default().add(call);
             let hour = call.at.unix_millis() / HOUR * HOUR;
-            let span = (&call.series, hour, call.failure.as_str(), bucket_of(call.latency));
+            let span = (&*call.series, hour, call.failure.as_str(), bucket_of(call.latency));
             *spans.entry(span).or_default() += 1;
             places.extend(call.place.as_deref().map(|place| (&*call.series.package, place)));
             last = last.max(Some(call.at));
         }
         let Some(last) = last else { return Ok(BTreeSet::new()) };
-        let kept: Vec<&Flow> = calls.iter().filter_map(|call| call.flow.as_ref()).collect();
+        let kept: Vec<&Flow> = calls.iter().filter_map(|call| call.flow.as_deref()).collect();
         let mut connection = self.connection().await?;
         let mut alone = connection.alone(Turn::Calls).await.map_err(failed)?;
         let mut due = BTreeSet::new();

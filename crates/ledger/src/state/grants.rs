@@ -138,7 +138,7 @@ impl State {
              WHERE $1 IS NULL OR package = $1 ORDER BY package, kind, value",
         )
         .bind(package)
-        .fetch_all(&mut self.connection().await?)
+        .fetch_all(&mut self.connection_to_read().await?)
         .await
         .map_err(|error| self.failed("list grants", error))?;
         let grant = |(package, kind, value, by, created): (String, String, _, _, _)| {

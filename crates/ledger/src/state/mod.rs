@@ -82,7 +82,7 @@ pub struct State {
     /// The file, or where a shared database is.
     place: String,
     engine: Engine,
-    /// How often its connection was taken: whoever has it may change something.
+    /// How often its connection was taken by somebody who may change something.
     taken: AtomicU64,
     /// The last look at the files, when it was, and how often the connection had been taken by then.
     looked: std::sync::Mutex<Option<(Instant, u64, Option<Mark>)>>,
@@ -238,7 +238,7 @@ impl State {
         const LATELY: Duration = Duration::from_millis(1);
         let Engine::File(path, connection) = &self.engine else { return None };
         let lock = || self.looked.lock().unwrap_or_else(PoisonError::into_inner);
-        let taken = self.taken.load(Ordering::Acquire);
+        let taken = self.taken();
         if let Some((at, then, mark)) = *lock()
             && then == taken
             && at.elapsed() < LATELY
@@ -248,7 +248,7 @@ impl State {
         let (at, mark) = (Instant::now(), Mark::of(path));
         // Whoever has the connection now may change something after this look.
         if let Ok(_nobody) = connection.try_lock()
-            && self.taken.load(Ordering::Acquire) == taken
+            && self.taken() == taken
         {
             *lock() = Some((at, taken, mark));
         }
@@ -286,13 +286,22 @@ impl State {
         }
     }
 
+    /// How often this process may have changed something.
+    pub fn taken(&self) -> u64 {
+        self.taken.load(Ordering::Acquire)
+    }
+
+    /// The connection, for whoever may change something.
     async fn connection(&self) -> Result<Connection<'_>, StateError> {
+        let connection = self.connection_to_read().await?;
+        self.taken.fetch_add(1, Ordering::Release);
+        Ok(connection)
+    }
+
+    /// The same, for whoever changes nothing.
+    async fn connection_to_read(&self) -> Result<Connection<'_>, StateError> {
         Ok(match &self.engine {
-            Engine::File(_, connection) => {
-                let connection = connection.lock().await;
-                self.taken.fetch_add(1, Ordering::Release);
-                Connection::Sqlite(connection)
-            }
+            Engine::File(_, connection) => Connection::Sqlite(connection.lock().await),
             Engine::Shared(pool, _) => Connection::Postgres(Box::pin(pool.take()).await?),
         })
     }

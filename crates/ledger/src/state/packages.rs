@@ -21,7 +21,7 @@ impl State {
     pub async fn last_place(&self, package: &str) -> Result<Option<String>, StateError> {
         let row: Option<(String,)> = query("SELECT place FROM places WHERE package = $1")
             .bind(package)
-            .fetch_optional(&mut self.connection().await?)
+            .fetch_optional(&mut self.connection_to_read().await?)
             .await
             .map_err(|error| self.failed("find a package", error))?;
         Ok(row.map(|(place,)| place))

@@ -103,7 +103,7 @@ impl State {
              WHERE $1 IS NULL OR package = $1 ORDER BY id",
         )
         .bind(package)
-        .fetch_all(&mut self.connection().await?)
+        .fetch_all(&mut self.connection_to_read().await?)
         .await
         .map_err(|error| self.failed("list approvals", error))?;
         let rule = |(id, package, action, arguments, lasts, session, by, created): Row| {

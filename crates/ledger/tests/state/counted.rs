@@ -30,7 +30,7 @@ fn calls_are_counted_by_series_and_only_the_failures_of_a_tool_are_held_against_
             .map(|(failure, n)| called("demo", failure, millis(10 * n), at(n.cast_signed())))
             .collect();
         let mut other = called("demo", "", Duration::MAX, at(9));
-        other.series.implementation = "node".into();
+        std::sync::Arc::make_mut(&mut other.series).implementation = "node".into();
         calls.extend([other, called("else", "", Duration::ZERO, at(9))]);
         state.count_calls(&calls).await.unwrap();
         let metrics = state.metrics(Some("demo")).await.unwrap();
@@ -212,7 +212,7 @@ fn what_got_worse_is_news_once_until_it_is_over() {
     with(async |state| {
         let found = Regression {
             id: 0,
-            series: called("demo", "", millis(1), at(0)).series,
+            series: (*called("demo", "", millis(1), at(0)).series).clone(),
             what: What::Latency,
             against: None,
             calls: 64,
@@ -260,7 +260,7 @@ fn what_went_in_and_came_out_is_kept_of_the_last_calls_and_never_as_it_was() {
             outputs: key.outputs(&output),
         };
         let call = |began: i64| Counted {
-            flow: Some(flow(began)),
+            flow: Some(flow(began).into()),
             ..called("demo", "", Duration::ZERO, at(began))
         };
         state

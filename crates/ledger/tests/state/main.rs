@@ -78,7 +78,7 @@ pub(crate) fn called(package: &str, failure: &str, latency: Duration, at: Time) 
         action: "a".into(),
         implementation: "endpoint".into(),
     };
-    Counted { series, failure: failure.into(), latency, at, place: None, flow: None }
+    Counted { series: series.into(), failure: failure.into(), latency, at, place: None, flow: None }
 }
 
 /// Counts one call that went well.

@@ -1,5 +1,6 @@
 //! What must hold for any store.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use ledger::state::approvals::{Answer, Asked, Shown, Taken, TicketId};
@@ -28,7 +29,7 @@ fn packages_are_seen_by_what_they_did_and_got_and_not_by_rules_about_them() {
         assert!(state.packages().await.unwrap().is_empty());
         for version in ["1.0.0", "1.1.0+a5005b"] {
             let mut call = called("mcpkg:demo.called", "denied", Duration::ZERO, at(0));
-            call.series.version = version.into();
+            Arc::make_mut(&mut call.series).version = version.into();
             state.count_calls(&[call]).await.unwrap();
         }
         let grant = Grant {
@@ -60,7 +61,8 @@ fn the_last_place_of_a_package_is_known_whatever_its_version() {
         let id = "mcpkg:demo.called";
         let call = |version: &str, place: &str| {
             let mut call = called(id, "", Duration::ZERO, at(0));
-            (call.series.version, call.place) = (version.into(), Some(place.into()));
+            Arc::make_mut(&mut call.series).version = version.into();
+            call.place = Some(place.into());
             call
         };
         assert_eq!(state.last_place(id).await.unwrap(), None);
@@ -291,8 +293,8 @@ fn an_implementation_is_broken_until_it_works() {
             [("node", "", 40), ("node", "", 60), ("python", "", 10), ("python", "tool_failed", 0)]
         {
             let mut call = called(package, failure, Duration::from_millis(ms), at(0));
-            call.series.version = version.into();
-            call.series.implementation = implementation.into();
+            Arc::make_mut(&mut call.series).version = version.into();
+            Arc::make_mut(&mut call.series).implementation = implementation.into();
             state.count_calls(&[call]).await.unwrap();
         }
         let node = (package, version, "node");
