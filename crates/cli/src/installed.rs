@@ -166,12 +166,27 @@ pub(crate) fn with_files(named: &Named, home: &Home) -> Result<(Tool, Vec<PathBu
     Ok((tool(installed, named)?, files))
 }
 
+/// How many files of a broken package are watched, about.
+const MOST_WATCHED: usize = 4096;
+
 /// The files that a package is made of, also where they are not what was agreed to: when one of them is another, it may be again.
 pub(crate) fn files(named: &Named, home: &Home) -> Vec<PathBuf> {
     let (at, Some(pinned)) = (self::home(home), &named.pinned) else { return Vec::new() };
     match Installed::load(&at, pinned) {
         Ok(installed) => files_of(&installed),
-        Err(_) => pinned.key().map(|key| at.folder(&key, &pinned.folder())).into_iter().collect(),
+        // Nobody says which they are, so it is whatever lies there.
+        Err(_) => {
+            let mut all: Vec<_> =
+                pinned.key().map(|key| at.folder(&key, &pinned.folder())).into_iter().collect();
+            let mut looked_at = 0;
+            while let Some(folder) = all.get(looked_at).filter(|_| all.len() < MOST_WATCHED) {
+                let inner = std::fs::read_dir(folder).into_iter().flatten().flatten();
+                let inner: Vec<_> = inner.map(|entry| entry.path()).collect();
+                all.extend(inner);
+                looked_at += 1;
+            }
+            all
+        }
     }
 }
 

@@ -217,7 +217,8 @@ impl Stock {
 
     /// The same when nothing of it can be called, and why.
     fn closed(&self, files: Files, words: String) -> Self {
-        let closed = |one: &Arc<Shelved>| Arc::new(one.closed(&words));
+        let closing = closing(&words);
+        let closed = |one: &Arc<Shelved>| Arc::new(one.closed(&closing));
         Self {
             files,
             host: self.host.clone(),
@@ -324,6 +325,11 @@ impl Stock {
         };
         self.offers.iter().map(rank).collect()
     }
+}
+
+/// What is told while nothing can be called, for this reason.
+pub(crate) fn closing(words: &str) -> String {
+    format!("no tool can be called until its owner mends this: {words}")
 }
 
 /// What a score multiplies a match with: little, so that words decide first. One of which nothing is known is taken for middling.

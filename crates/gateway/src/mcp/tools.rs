@@ -16,7 +16,7 @@ use super::{asking, finding, result, tasks};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
-use crate::shelf::{Shelved, Stock};
+use crate::shelf::{Shelved, Stock, closing};
 use crate::undertaking::Undertaking;
 use crate::view::View;
 use crate::watch::{Calling, Told};
@@ -74,7 +74,9 @@ pub(crate) async fn call(
         None => return Err(not_there(gateway, asked, &stock, &name).await),
     };
     stock = gateway.shelf.stock_with(stock, &found.package).await;
-    let Some(offer) = stock.list(view).offer(&name).cloned() else { return Err(unknown(&name)) };
+    let Some(offer) = stock.list(view).offer(&name).cloned() else {
+        return Err(not_there(gateway, asked, &stock, &name).await);
+    };
     make(gateway, asked, &stock, &offer, arguments, answers).await
 }
 
@@ -103,8 +105,7 @@ pub(crate) async fn out_of_reach(asked: &Asked, stock: &Stock, name: &str) -> Op
 
 /// Nothing can be called.
 fn closed((_, words): &(Instant, String)) -> Error {
-    let words = format!("no tool can be called until its owner mends this: {words}");
-    Error::new(Code::Internal, words)
+    Error::new(Code::Internal, closing(words))
 }
 
 fn unknown(name: &str) -> Error {

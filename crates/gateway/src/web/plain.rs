@@ -15,7 +15,7 @@ use super::{Shown, Web, read};
 use crate::call::{self, By};
 use crate::offer::Offer;
 use crate::refusal;
-use crate::shelf::{Shelved, Stock};
+use crate::shelf::{Shelved, Stock, closing};
 use crate::view::{List, View};
 
 /// The definitions of all tools, in one of the formats.
@@ -111,23 +111,26 @@ pub(super) async fn call(
     let view = view(&shown);
     let stock = web.gateway.stock().await;
     let Some(found) = called(&stock, &view, &name) else {
-        if let Some((package, action)) = stock.out_of_reach(&view, &name).await {
-            let by = ("http", &*shown.name);
-            refusal::note_out_of_reach(&stock, &package, (&name, &action), by);
-            return out_of_reach(&web, &package);
-        }
-        return closed(&stock).unwrap_or_else(|| unknown(&name));
+        return not_there(&web, &stock, &view, &name, &shown).await;
     };
     let stock = web.gateway.shelf.stock_with(stock, &found.package).await;
-    let Some(offer) = called(&stock, &view, &name) else { return unknown(&name) };
+    let Some(offer) = called(&stock, &view, &name) else {
+        return not_there(&web, &stock, &view, &name, &shown).await;
+    };
     let arguments = call::without_needless(arguments, &offer.definition["inputSchema"]);
     let by = By { name: shown.name, folder: shown.folder, traceparent };
     let made = call::make(&web.gateway, &stock, &offer, arguments, by).await;
     answered(made, &offer, web.gateway.console.as_deref())
 }
 
-fn unknown(name: &str) -> Response {
-    wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`"))
+/// Why nothing is called so. What cannot be called is written down.
+async fn not_there(web: &Web, stock: &Stock, view: &View, name: &str, shown: &Shown) -> Response {
+    if let Some((package, action)) = stock.out_of_reach(view, name).await {
+        refusal::note_out_of_reach(stock, &package, (name, &action), ("http", &shown.name));
+        return out_of_reach(web, &package);
+    }
+    let words = format!("there is no tool `{name}`");
+    closed(stock).unwrap_or_else(|| wrong(StatusCode::NOT_FOUND, "unknown_tool", &words))
 }
 
 /// A package that cannot be called, as that is told over HTTP.
@@ -197,8 +200,7 @@ pub(super) fn json_of(status: StatusCode, document: &Value) -> Response {
 /// What is told while nothing can be called.
 fn closed(stock: &Stock) -> Option<Response> {
     let (_, words) = stock.trouble.as_ref()?;
-    let words = format!("no tool can be called until its owner mends this: {words}");
-    Some(wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &words))
+    Some(wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &closing(words)))
 }
 
 /// A request that cannot be answered.
