@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::policy_file::PolicyFile;
 use crate::printer::{Printer, Style, line};
-use crate::{installed, owner, walls};
+use crate::{installed, walls};
 
 use remedy::{Machine, Remedy};
 use runtimes::Found;
@@ -32,7 +33,8 @@ pub(crate) fn run(args: &DoctorArgs, home: &Home, json_wanted: bool, printer: Pr
     let remedies = remedy::of(&walls, &machine);
     let runtimes = runtimes::find(&launcher);
     let checked = install::check::check(&installed::home(home));
-    let (tokens, policy) = (super::serve::tokens(home).all(), owner::policy(home));
+    let tokens = super::serve::tokens(home).all();
+    let policy = PolicyFile::read(home).and_then(PolicyFile::policy);
     let mut faults: Vec<String> = match &checked {
         Ok(faults) => faults.iter().map(ToString::to_string).collect(),
         Err(error) => vec![
