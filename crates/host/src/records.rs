@@ -161,7 +161,7 @@ impl Records {
         if let Some(known) = self.known_lately(&key) {
             return Ok(known);
         }
-        let (mark, taken) = (self.state.mark(), self.state.taken());
+        let (mark, taken, at) = (self.state.mark(), self.state.taken(), Instant::now());
         let known = Arc::new(self.look_up(tool, call, id).await?);
         let mut last = lock(&self.last);
         // What is the same as before is the very same, so that nobody has to compare it.
@@ -170,7 +170,7 @@ impl Records {
         if last.len() >= MOST_KNOWN {
             last.clear();
         }
-        last.insert(key, Last { known: Arc::clone(&known), mark, at: Instant::now(), taken });
+        last.insert(key, Last { known: Arc::clone(&known), mark, at, taken });
         Ok(known)
     }
 

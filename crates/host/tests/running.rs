@@ -357,6 +357,8 @@ async fn calls_are_counted_by_action_and_how_they_went() {
 
 #[tokio::test]
 async fn what_the_owner_takes_back_counts_at_once() {
+    /// Calls within a millisecond share one look at what others may have changed.
+    const SHARED: Duration = Duration::from_millis(2);
     let home = kit::home();
     let folder = python_tool("import os\ndef run(input):\n    return os.path.exists('/var/tmp')\n");
     let tool = folder.tool("manifest.json");
@@ -382,8 +384,10 @@ async fn what_the_owner_takes_back_counts_at_once() {
         }
         assert!(!ask().await && !ask().await, "round {round}");
         let number = elsewhere.state.remember(&rule, host::records::now()).await.unwrap();
+        tokio::time::sleep(SHARED).await;
         assert!(ask().await && ask().await, "round {round}");
         elsewhere.state.forget_rule(number).await.unwrap();
+        tokio::time::sleep(SHARED).await;
     }
     assert!(!ask().await);
 }
