@@ -128,7 +128,8 @@ impl Shelf {
     /// The same for a call, which takes what was looked at a moment ago.
     pub(crate) async fn stock_for_call(&self) -> Arc<Stock> {
         let newest = self.newest();
-        if newest.trouble.is_none() && newest.files.were_unchanged() {
+        let is_whole = newest.trouble.is_none() && newest.broken().next().is_none();
+        if is_whole && newest.files.were_unchanged() {
             return newest;
         }
         self.stock().await
@@ -238,9 +239,14 @@ impl Stock {
     fn is_current(&self) -> bool {
         // What is wrong may be nothing that is in a file.
         let is_tried_again = self.trouble.as_ref().is_some_and(|(at, _)| at.elapsed() > AGAIN);
-        // What is broken may have been mended.
-        let mut broken = self.packages.iter().filter(|one| one.tool.is_err());
-        !is_tried_again && self.files.are_unchanged() && broken.all(|one| one.files.are_unchanged())
+        !is_tried_again
+            && self.files.are_unchanged()
+            && self.broken().all(|one| one.files.are_unchanged())
+    }
+
+    /// The packages that are broken, and may have been mended since.
+    fn broken(&self) -> impl Iterator<Item = &Arc<Shelved>> {
+        self.packages.iter().filter(|one| one.tool.is_err())
     }
 
     /// What an agent calls so.

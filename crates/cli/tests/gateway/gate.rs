@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
-use crate::common::{Desk, repository, write_below};
+use crate::common::{Desk, greeting, repository, write_below};
 
 /// The newer era's revision.
 pub(crate) const NEWER: &str = "2026-07-28";
@@ -32,6 +32,20 @@ pub(crate) fn home(servers: &[(&str, &str)], policy: &str) -> Desk {
         desk.done(&["import", &file, "--yes"]);
     }
     desk
+}
+
+/// A home with two tools that take a minute, `dozer_doze` of a server and `sleeper_say` of a command; and the scripts of the first.
+pub(crate) fn sleepers() -> (Desk, Desk) {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "dozer", "doze", "time.sleep(60); return 'late'");
+    let desk = home(&[("dozer", &path)], OPEN);
+    let mut manifest = greeting("sleeper");
+    manifest["runtime"]["install"]["locator"]["binary"] = "sleep".into();
+    manifest["runtime"]["entrypoint"]["command"] = json!(["sleep"]);
+    manifest["actions"][0]["invocation"]["argv_template"] = json!(["60"]);
+    let file = write_below(desk.0.path(), "manifest.json", &manifest.to_string());
+    desk.done(&["install", &file, "--yes"]);
+    (desk, scripts)
 }
 
 /// A server for the conformance suite.

@@ -5,8 +5,8 @@ use std::net::TcpStream;
 
 use serde_json::{Value, json};
 
-use crate::common::{Desk, greeting, write_below};
-use crate::gate::{Gate, NEWER, OPEN, home, server, until};
+use crate::common::Desk;
+use crate::gate::{Gate, NEWER, sleepers, until};
 
 /// Records of one kind, of calls of one action.
 pub(crate) fn written(desk: &Desk, kind: &str, action: &str) -> Vec<Value> {
@@ -17,16 +17,7 @@ pub(crate) fn written(desk: &Desk, kind: &str, action: &str) -> Vec<Value> {
 
 #[test]
 fn the_log_says_how_a_call_ended_that_nobody_waited_for() {
-    let scripts = Desk::new();
-    let sleeps = "import time; time.sleep(60); return 'late'";
-    let path = server(scripts.0.path(), "dozer", "doze", sleeps);
-    let desk = home(&[("dozer", &path)], OPEN);
-    let mut manifest = greeting("sleeper");
-    manifest["runtime"]["install"]["locator"]["binary"] = "sleep".into();
-    manifest["runtime"]["entrypoint"]["command"] = json!(["sleep"]);
-    manifest["actions"][0]["invocation"]["argv_template"] = json!(["60"]);
-    let file = write_below(desk.0.path(), "manifest.json", &manifest.to_string());
-    desk.done(&["install", &file, "--yes"]);
+    let (desk, _scripts) = sleepers();
     let gate = Gate::open(&desk, &["--without-token"]);
 
     // In each way in which one can be called: statelessly, within a session, and without MCP.

@@ -5,6 +5,13 @@ use serde_json::{Value, json};
 use crate::common::Desk;
 use crate::gate::{Gate, OPEN, home, server, until};
 
+/// A home with one tool; and the scripts of that.
+fn clock() -> (Desk, Desk) {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "clock", "tell", "return 'noon'");
+    (home(&[("clock", &path)], OPEN), scripts)
+}
+
 /// What is in the log of calls that came to nothing so.
 fn refused(desk: &Desk, outcome: &str) -> Vec<Value> {
     let log = desk.done(&["audit", "--json", "--outcome", outcome]).stdout;
@@ -13,16 +20,13 @@ fn refused(desk: &Desk, outcome: &str) -> Vec<Value> {
 
 #[test]
 fn a_package_that_was_changed_is_told_of_and_called_again_when_it_is_what_it_was() {
-    let scripts = Desk::new();
-    let path = server(scripts.0.path(), "clock", "tell", "return 'noon'");
-    let desk = home(&[("clock", &path)], OPEN);
+    let (desk, _scripts) = clock();
     let gate = Gate::open(&desk, &["--without-token"]);
     let call = || gate.send("POST", "/v1/tools/clock_tell/call", &[], "{}");
     assert_eq!(call().status, 200);
     let packages = desk.path("home").join("packages/mcpb~clock");
     let version = std::fs::read_dir(packages).unwrap().next().unwrap().unwrap().path();
-    let manifest = version.join("files/manifest.json");
-    let manifest = if manifest.exists() { manifest } else { version.join("manifest.json") };
+    let manifest = version.join("manifest.json");
     let text = std::fs::read(&manifest).unwrap();
     std::fs::write(&manifest, [&text[..], b" "].concat()).unwrap();
     until("it is told", || call().status == 503);
@@ -30,20 +34,20 @@ fn a_package_that_was_changed_is_told_of_and_called_again_when_it_is_what_it_was
     let words = told["error"]["message"].as_str().unwrap();
     assert!(words.starts_with("`mcpb:clock` cannot be called: "), "{told}");
     assert_eq!(told["error"]["who"], "owner", "{told}");
-    let by_mcp = gate.ask("/mcp", "tools/call", json!({ "name": "clock_tell", "arguments": {} }));
-    assert!(by_mcp["error"]["message"].as_str().unwrap().starts_with(words), "{by_mcp}");
+    let by_mcp =
+        || gate.ask("/mcp", "tools/call", json!({ "name": "clock_tell", "arguments": {} }));
+    let refusal = by_mcp();
+    assert!(refusal["error"]["message"].as_str().unwrap().starts_with(words), "{refusal}");
     let written = refused(&desk, "unavailable");
     assert!(written.len() >= 3, "{written:?}");
     assert!(written.iter().all(|one| one["action"] == "tell"), "{written:?}");
     std::fs::write(&manifest, &text).unwrap();
-    until("it is called again", || call().status == 200);
+    until("it is called again", || by_mcp()["result"]["content"][0]["text"] == "noon");
 }
 
 #[test]
 fn a_policy_that_cannot_be_read_is_told_with_its_line() {
-    let scripts = Desk::new();
-    let path = server(scripts.0.path(), "clock", "tell", "return 'noon'");
-    let desk = home(&[("clock", &path)], OPEN);
+    let (desk, _scripts) = clock();
     let gate = Gate::open(&desk, &["--without-token"]);
     let call = || gate.send("POST", "/v1/tools/clock_tell/call", &[], "{}");
     assert_eq!(call().status, 200);

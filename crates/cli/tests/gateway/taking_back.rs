@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use serde_json::json;
 
-use crate::common::{Desk, greeting, write_below};
-use crate::gate::{Gate, OPEN, home, server, until};
+use crate::common::Desk;
+use crate::gate::{Gate, OPEN, home, server, sleepers, until};
 use crate::leaving::written;
 
 /// Leaves a line in a file again and again, from its first call on.
@@ -58,15 +58,7 @@ fn a_server_ends_when_what_it_was_given_is_taken_back() {
 
 #[test]
 fn calls_end_when_their_package_is_switched_off() {
-    let scripts = Desk::new();
-    let path = server(scripts.0.path(), "dozer", "doze", "time.sleep(60); return 'late'");
-    let desk = home(&[("dozer", &path)], OPEN);
-    let mut manifest = greeting("sleeper");
-    manifest["runtime"]["install"]["locator"]["binary"] = "sleep".into();
-    manifest["runtime"]["entrypoint"]["command"] = json!(["sleep"]);
-    manifest["actions"][0]["invocation"]["argv_template"] = json!(["60"]);
-    let file = write_below(desk.0.path(), "manifest.json", &manifest.to_string());
-    desk.done(&["install", &file, "--yes"]);
+    let (desk, _scripts) = sleepers();
     let gate = Gate::open(&desk, &["--without-token"]);
     for (id, tool, action) in
         [("mcpb:dozer", "dozer_doze", "doze"), ("install-manifest:sleeper", "sleeper_say", "say")]
