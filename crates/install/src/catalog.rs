@@ -4,7 +4,9 @@
 //! and what somebody wrote into it by hand stays there.
 
 use manifest::dialect::Dialect;
-use manifest::model::{Channel, Entry, Input, InputSource, Json, Kind, Package, Sandbox, Trust};
+use manifest::model::{
+    Action, Channel, Entry, Input, InputSource, Json, Kind, Package, Sandbox, Trust,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
@@ -169,14 +171,12 @@ fn own_entry(manifest: &[u8], id: &str) -> Option<Value> {
     }
 }
 
-fn projected(package: &Package, pinned: &Pinned, memory: u64) -> Value {
-    let only = match package.actions.as_slice() {
-        [only] => Some(only),
-        _ => None,
-    };
+/// What a package takes and answers, may touch and runs in, as a catalog says it. What takes no more than a call of anybody takes this
+/// much memory.
+pub fn described(package: &Package, memory: u64) -> Value {
+    let only = the_only(package);
     let schema =
         |schema: Option<&Json>| schema.map_or_else(|| json!({"type": "object"}), Json::value);
-    let description = package.blurb().unwrap_or(&package.id);
     let permissions = &package.permissions;
     let network = match permissions.hosts.as_slice() {
         [] => json!({"network": "deny"}),
@@ -199,20 +199,9 @@ fn projected(package: &Package, pinned: &Pinned, memory: u64) -> Value {
         Some(Sandbox::Container) => "container",
         Some(Sandbox::Process) | None => "process",
     };
-    let origin = match &pinned.source {
-        Source::Path(path) | Source::Listed(path) | Source::Imported(path) => {
-            json!({"source": "local", "digest": pinned.package, "path": path})
-        }
-        Source::Registry(url) | Source::Url(url) => {
-            json!({"source": "url", "digest": pinned.package, "url": url})
-        }
-    };
-    let mut entry = json!({
-        "id": id_in_catalog(pinned),
+    json!({
         "type": package.kind.name(),
-        "version": pinned.version,
-        "description": description,
-        "origin": origin,
+        "description": package.blurb().unwrap_or(&package.id),
         "interfaces": {
             "inputs": schema(only.and_then(|action| action.input.as_ref())),
             "outputs": only.and_then(|action| action.output.as_ref()).map_or_else(|| json!({}), Json::value),
@@ -225,6 +214,36 @@ fn projected(package: &Package, pinned: &Pinned, memory: u64) -> Value {
                 "memory": package.resources.memory.clone().unwrap_or_else(|| format!("{}Mi", (memory >> 20).max(1))),
             },
         },
+    })
+}
+
+fn the_only(package: &Package) -> Option<&Action> {
+    match package.actions.as_slice() {
+        [only] => Some(only),
+        _ => None,
+    }
+}
+
+fn projected(package: &Package, pinned: &Pinned, memory: u64) -> Value {
+    let origin = match &pinned.source {
+        Source::Path(path) | Source::Listed(path) | Source::Imported(path) => {
+            json!({"source": "local", "digest": pinned.package, "path": path})
+        }
+        Source::Registry(url) | Source::Url(url) => {
+            json!({"source": "url", "digest": pinned.package, "url": url})
+        }
+    };
+    let mut said = described(package, memory);
+    let mut take = |key: &str| said[key].take();
+    let mut entry = json!({
+        "id": id_in_catalog(pinned),
+        "type": take("type"),
+        "version": pinned.version,
+        "description": take("description"),
+        "origin": origin,
+        "interfaces": take("interfaces"),
+        "permissions": take("permissions"),
+        "runtime": take("runtime"),
         "trust_level": Trust::Untrusted.name(),
     });
     let secrets: Vec<_> =
@@ -238,7 +257,7 @@ fn projected(package: &Package, pinned: &Pinned, memory: u64) -> Value {
     if package.channel == Channel::VdiVpn {
         entry["execution"] = json!({"channel": "vdi_vpn"});
     }
-    if only.is_some() && can_be_called(package) {
+    if the_only(package).is_some() && can_be_called(package) {
         let argv = ["haft", "call", pinned.id.as_str(), "-"];
         entry["implementation"] = json!({"kind": "command", "command": {"argv": argv}});
     }

@@ -107,16 +107,15 @@ pub struct Mark([Option<(u64, SystemTime)>; 2]);
 impl Mark {
     /// What they look like now; nothing where the last change is so fresh that another could look the same.
     fn of(path: &Path) -> Option<Self> {
-        /// Longer than the clock by which files are stamped stands still, which is a hundredth of a second at most.
-        const FRESH: Duration = Duration::from_millis(20);
+        let clock = clock_of_files();
         let look = |path: &Path| match std::fs::metadata(path) {
             Ok(found) => Some(Some((found.len(), found.modified().ok()?))),
             Err(error) if error.kind() == std::io::ErrorKind::NotFound => Some(None),
             Err(_) => None,
         };
         let mark = Self([look(path)?, look(&journal(path))?]);
-        let is_settled =
-            |(_, changed): &(u64, SystemTime)| changed.elapsed().is_ok_and(|since| since > FRESH);
+        // What is changed from now on is stamped later than what was changed by now.
+        let is_settled = |(_, changed): &(u64, SystemTime)| *changed < clock;
         mark.0.iter().flatten().all(is_settled).then_some(mark)
     }
 }
@@ -347,6 +346,22 @@ fn journal(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push("-wal");
     name.into()
+}
+
+/// What the clock shows by which files are stamped. It stands still for some milliseconds at a time.
+#[cfg(target_os = "linux")]
+fn clock_of_files() -> SystemTime {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::RealtimeCoarse);
+    let (seconds, nanos) = (now.tv_sec.try_into(), now.tv_nsec.try_into());
+    SystemTime::UNIX_EPOCH + Duration::new(seconds.unwrap_or(0), nanos.unwrap_or(0))
+}
+
+/// The same where it cannot be asked: what it shows for certain.
+#[cfg(not(target_os = "linux"))]
+fn clock_of_files() -> SystemTime {
+    /// Longer than it stands still.
+    const FRESH: Duration = Duration::from_millis(20);
+    SystemTime::now() - FRESH
 }
 
 /// Numbers are stored with a sign.

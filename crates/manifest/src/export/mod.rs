@@ -13,10 +13,12 @@
 //! | `strict` | which schemas OpenAI can hold a model to |
 //! | `openai`, `anthropic`, `mcp`, `agentcli`, `mcpkg` | one definition in each format |
 //! | `context` | what a definition can be told with beside itself |
+//! | `budget` | as many definitions as fit into so many tokens |
 //! | `tokens` | how much of a model's attention a definition takes |
 
 mod agentcli;
 mod anthropic;
+mod budget;
 mod context;
 mod format;
 mod mcp;
@@ -29,6 +31,7 @@ mod tokens;
 mod tool;
 
 pub use agentcli::{Options, Shim};
+pub use budget::Spent;
 pub use context::{Context, TestSummary};
 pub use format::Format;
 pub use tokens::{HOW_ESTIMATED, estimated};

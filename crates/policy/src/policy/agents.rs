@@ -55,9 +55,17 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// The one that is shown where none is named, if there is one of this name.
+    pub const USUAL: &str = "default";
+
     /// Whether an action of a package belongs to it.
     pub fn holds(&self, canonical: &str, action: &str) -> bool {
         self.tools.iter().any(|which| which.is(canonical, action))
+    }
+
+    /// Whether all of a package belongs to it, and with that whatever it has beside its actions.
+    pub fn holds_all_of(&self, canonical: &str) -> bool {
+        self.tools.iter().any(|which| which.action.is_none() && which.is_of(canonical))
     }
 }
 
@@ -154,6 +162,26 @@ mod tests {
         }
         for wrong in ["", "a*b", "a b", "a#", "#send"] {
             assert_eq!(Which::parse(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_profile_holds_all_of_a_package_where_it_names_no_single_action() {
+        let profile = |which: &str| {
+            let tools = vec![Which::parse("other").unwrap(), Which::parse(which).unwrap()];
+            Profile { tools, pinned: Vec::new() }
+        };
+        for (which, is_all) in [
+            ("acme.mail", true),
+            ("mcpkg:acme.mail", true),
+            ("acme.*", true),
+            ("*", true),
+            ("acme.mail#send", false),
+            ("acme.*#send", false),
+            ("*#send", false),
+            ("acme", false),
+        ] {
+            assert_eq!(profile(which).holds_all_of("mcpkg:acme.mail"), is_all, "{which}");
         }
     }
 

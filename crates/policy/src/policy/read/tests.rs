@@ -128,7 +128,7 @@ fn the_policies_of_the_documentation_are_policies() {
         .skip(1)
         .map(|rest| rest.split("```").next().expect("a block has an end"))
         .collect();
-    assert_eq!(blocks.len(), 4);
+    assert_eq!(blocks.len(), 5);
     assert_eq!(blocks[0], crate::DEFAULTS, "the page shows the defaults");
     assert_eq!(parse(crate::DEFAULTS).unwrap(), Policy::default());
     for block in blocks {
