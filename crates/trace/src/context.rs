@@ -48,6 +48,12 @@ impl Trace {
             is_sampled,
         })
     }
+
+    /// As the `traceparent` of what is done for the request.
+    pub fn to_parent(&self) -> String {
+        let flags = u8::from(self.is_sampled);
+        format!("00-{}-{}-{flags:02x}", self.id, self.span)
+    }
 }
 
 /// A name that no other request has: a number that nobody guesses, and another from it each time.
@@ -75,9 +81,15 @@ mod tests {
         let found = Trace::follow(good).unwrap();
         assert_eq!(found.id, "4bf92f3577b34da6a3ce929d0e0e4736");
         assert_eq!((found.parent.as_deref(), found.span.len()), (Some("00f067aa0ba902b7"), 16));
-        assert!(
-            found.is_sampled && !Trace::follow(&good.replace("-01", "-00")).unwrap().is_sampled
-        );
+        let unsampled = Trace::follow(&good.replace("-01", "-00")).unwrap();
+        assert!(found.is_sampled && !unsampled.is_sampled);
+        for one in [found, unsampled] {
+            let below = Trace::follow(&one.to_parent()).unwrap();
+            assert_eq!(
+                (&below.id, below.parent, below.is_sampled),
+                (&one.id, Some(one.span), one.is_sampled)
+            );
+        }
         for bad in [
             "",
             "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7",

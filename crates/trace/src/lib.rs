@@ -24,7 +24,7 @@ use egress::http::{HeaderMap, Url};
 pub use context::Trace;
 pub use context::drawn;
 pub use export::Traces;
-pub use otlp::{Finished, Span};
+pub use otlp::{Finished, Kind, Span};
 pub use part::{Parts, Place, Running, part, within};
 
 /// How many numbers have 32 bits.

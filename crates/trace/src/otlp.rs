@@ -8,9 +8,16 @@ use super::context::{Trace, drawn};
 use super::part::{Part, Place};
 
 /// What we are to whom, in the numbers of the protocol.
-const INTERNAL: u8 = 1;
-const SERVER: u8 = 2;
-const CLIENT: u8 = 3;
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// It is a matter of our own.
+    Internal = 1,
+    /// Somebody asked us.
+    Server = 2,
+    /// We ask somebody.
+    Client = 3,
+}
+
 /// The status of what failed.
 const ERROR: u8 = 2;
 
@@ -30,6 +37,8 @@ pub struct Span {
     pub trace: Trace,
     /// What it is called.
     pub name: String,
+    /// Whose matter it is.
+    pub kind: Kind,
     /// When it began.
     pub began: SystemTime,
     /// How long it took.
@@ -72,7 +81,7 @@ fn request(span: &Span) -> Value {
         "traceId": span.trace.id,
         "spanId": span.trace.span,
         "name": span.name,
-        "kind": SERVER,
+        "kind": span.kind as u8,
         "startTimeUnixNano": nanoseconds(span.began),
         "endTimeUnixNano": nanoseconds(span.began + span.took),
         "attributes": attributes,
@@ -88,9 +97,9 @@ fn request(span: &Span) -> Value {
 
 fn part(span: &Span, part: &Part) -> Value {
     let (place, kind) = match part.place {
-        Place::Database => ("database: ", CLIENT),
-        Place::Files => ("files: ", CLIENT),
-        Place::Here => ("", INTERNAL),
+        Place::Database => ("database: ", Kind::Client),
+        Place::Files => ("files: ", Kind::Client),
+        Place::Here => ("", Kind::Internal),
     };
     let began = span.began + part.after;
     json!({
@@ -98,7 +107,7 @@ fn part(span: &Span, part: &Part) -> Value {
         "spanId": drawn(),
         "parentSpanId": span.trace.span,
         "name": format!("{place}{}", part.name),
-        "kind": kind,
+        "kind": kind as u8,
         "startTimeUnixNano": nanoseconds(began),
         "endTimeUnixNano": nanoseconds(began + part.took),
     })
