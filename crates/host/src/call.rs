@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use egress::http::{HeaderMap, HeaderName, HeaderValue};
 use futures_util::future::BoxFuture;
 use ledger::state::approvals::TicketId;
 use manifest::model::{Action, Package, Trust};
 use policy::{Consent, Grant, Question, Surface};
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 use tokio_util::sync::CancellationToken;
 use vault::Secret;
@@ -151,6 +153,8 @@ pub struct Call {
     pub peer: Option<Arc<dyn Peer>>,
     /// What was answered to what an earlier try of it asked.
     pub resumed: Option<Resumed>,
+    /// Where it belongs among the calls of others: whatever is asked for it is told so.
+    pub context: Option<TraceContext>,
     /// With it the caller calls it off.
     pub called_off: CancellationToken,
 }
@@ -176,8 +180,49 @@ impl Call {
             implementation: None,
             peer: None,
             resumed: None,
+            context: self.context.clone(),
             called_off: self.called_off.clone(),
         }
+    }
+}
+
+/// Where a call belongs among those of others, as the W3C writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TraceContext {
+    /// The trace, and the part of it that the call is.
+    pub parent: String,
+    /// What others keep with the trace.
+    pub state: Option<String>,
+}
+
+impl TraceContext {
+    /// What the trace is called in headers and in `_meta`.
+    pub const PARENT: &'static str = "traceparent";
+
+    /// What is kept with it is called.
+    pub const STATE: &'static str = "tracestate";
+
+    /// Tells it beside the parameters of a request, in place of what is told there.
+    pub fn put_into_meta(&self, meta: &mut Map<String, Value>) {
+        meta.shift_remove(Self::STATE);
+        meta.extend(self.members().map(|(name, text)| (name.to_owned(), text.into())));
+    }
+
+    /// Tells it in the head of a request, unless that says something of its own.
+    pub(crate) fn put_into_head(&self, head: &mut HeaderMap) {
+        if head.contains_key(Self::PARENT) || head.contains_key(Self::STATE) {
+            return;
+        }
+        for (name, text) in self.members() {
+            if let Ok(value) = HeaderValue::from_str(text) {
+                head.insert(HeaderName::from_static(name), value);
+            }
+        }
+    }
+
+    fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let state = self.state.iter().map(|state| (Self::STATE, state.as_str()));
+        [(Self::PARENT, self.parent.as_str())].into_iter().chain(state)
     }
 }
 
@@ -215,7 +260,7 @@ pub struct Refused {
 }
 
 /// What was answered to what an earlier try of a call asked.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Resumed {
     /// By the names of the questions.
     pub responses: Map<String, Value>,

@@ -199,6 +199,14 @@ impl Host {
         self
     }
 
+    /// The same host, with nothing running yet, which keeps for so long what has nothing to do.
+    #[must_use]
+    pub fn keeping_idle_for(mut self, idle: Duration) -> Self {
+        self.workers = Arc::new(Workers::tidied_after(idle));
+        self.servers = self.servers.tidied_after(idle);
+        self
+    }
+
     /// The same host, whose requests a tape hears or answers.
     #[must_use]
     pub fn taped(mut self, tape: Arc<dyn Tape>) -> Self {
@@ -551,13 +559,6 @@ pub struct Made {
     pub fallen: Vec<Fallen>,
     /// Whether anything of the tool may have run.
     has_begun: bool,
-}
-
-impl Made {
-    /// The code of what went wrong, if anything did.
-    pub fn failure(&self) -> Option<&'static str> {
-        self.reply.as_ref().err().map(|error| error.kind.code())
-    }
 }
 
 /// The action that a call names.

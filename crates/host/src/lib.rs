@@ -51,6 +51,7 @@ pub mod judge;
 pub mod kill;
 mod limit;
 pub mod login;
+mod offered;
 mod output;
 pub mod plan;
 mod promise;
@@ -72,7 +73,7 @@ pub use blocked::{Blocked, Why};
 pub use brought::Brought;
 pub use call::{
     Advance, Approver, AskedStep, Call, Given, Matter, Output, Peer, Progress, Refused, Resumed,
-    Said, Tool,
+    Said, Tool, TraceContext,
 };
 pub use choose::could_start;
 pub use confine::denied;
@@ -85,7 +86,8 @@ pub use plan::Plan;
 pub use records::Records;
 pub use run::mcp::era::{Era, Eras, InMemory};
 pub use run::mcp::notice::Notice;
-pub use run::mcp::{GREETING, actions_of, assumed};
+pub use run::mcp::watching::Watching;
+pub use run::mcp::{GREETING, Replied, actions_of, assumed};
 pub use run::worker::Warmth;
 pub use sandbox::Level;
 pub use smoke::Smoked;

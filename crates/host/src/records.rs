@@ -39,6 +39,10 @@ pub struct Records {
     last: Mutex<HashMap<String, Last>>,
     /// Held by whoever looks what is known now.
     looking: tokio::sync::Mutex<()>,
+    /// Held by whoever counts the calls that wait for it.
+    settling: tokio::sync::Mutex<()>,
+    /// Held by whoever leaves a question for the owner.
+    pub(crate) asking: tokio::sync::Mutex<()>,
     /// What digests of values are made with, once it was asked for.
     key: OnceCell<Key>,
 }
@@ -135,8 +139,8 @@ impl Records {
     fn of(home: &Path, state: State) -> Self {
         let log = home.join("audit");
         let audit = Audit::new(&log, Durability::Process);
-        let (counts, last, looking, key) = Default::default();
-        Self { state, audit, log, counts, last, looking, key }
+        let (counts, last, looking, settling, asking, key) = Default::default();
+        Self { state, audit, log, counts, last, looking, settling, asking, key }
     }
 
     /// The folder of the log.
@@ -448,6 +452,8 @@ impl Records {
 
     /// Counts all calls that wait for it. Whoever is about to end does this.
     pub async fn settle(&self) -> Result<(), StateError> {
+        // Those that somebody is counting right now count for whoever comes next, too.
+        let _turn = self.settling.lock().await;
         let waiting = {
             let mut counts = lock(&self.counts);
             counts.is_awaited = false;

@@ -241,6 +241,7 @@ async fn call(
         implementation: how.implementation.clone(),
         peer: None,
         resumed: None,
+        context: None,
         called_off: how.called_off.clone(),
     };
     let made = host.call(timed.as_ref().unwrap_or(tool), &call, Warmth::Warm).await;

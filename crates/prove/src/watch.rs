@@ -89,10 +89,18 @@ pub fn words(found: &Regression) -> String {
         None => "before".to_owned(),
     };
     format!(
-        "{what} {after}, {before} {than}; {} calls show it, by chance at most once in {:.0e}",
+        "{what} {after}, {before} {than}; {} calls show it, by chance {}",
         found.calls,
-        1.0 / found.chance.max(f64::MIN_POSITIVE)
+        odds(found.chance)
     )
+}
+
+/// How seldom it is. Beyond a billion nobody reads a number.
+fn odds(chance: f64) -> String {
+    if chance < 1e-9 {
+        return "less than once in a billion".to_owned();
+    }
+    format!("at most once in {:.0}", 1.0 / chance)
 }
 
 fn milliseconds(number: f64) -> String {
@@ -135,4 +143,17 @@ fn version_before<'m>(one: &Metrics, all: &'m [Metrics]) -> Option<&'m Metrics> 
             && other.first_used < one.first_used
     };
     all.iter().filter(is_before).max_by_key(|other| other.first_used)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn odds_are_words_that_people_read() {
+        assert_eq!(odds(0.001), "at most once in 1000");
+        for seldom in [1e-45, 0.0] {
+            assert_eq!(odds(seldom), "less than once in a billion");
+        }
+    }
 }

@@ -205,6 +205,8 @@ impl Host {
         shown: &Shown,
         question: &Question,
     ) -> Result<(TicketId, Time), CallError> {
+        // Who asks the same at the same time finds the question that is left here.
+        let _turn = self.records.asking.lock().await;
         let (state, now) = (&self.records.state, now());
         let before = |time: Time| now.unix_millis() - time.unix_millis();
         let waiting = state.waiting(now).await.map_err(|error| broken(&error))?;

@@ -224,10 +224,12 @@ impl Host {
 
     /// Runs a plan once. How it is to be judged is for others.
     async fn carry_out(&self, plan: &Plan, until: Instant) -> Result<(Came, Ran), CallError> {
+        // Whoever calls it off waits no more, which ends it.
+        let never = CancellationToken::new();
         match &plan.way {
             Way::Process(one) => {
                 let one = Arc::clone(one);
-                let run = self.on_a_thread(plan, until, move |host, leash| {
+                let run = self.on_a_thread((plan, &never), until, move |host, leash| {
                     process::run(&host.launcher, &one, until, leash, || true, &mut |_| {})
                 });
                 let (finished, blocked) = run.await??;
@@ -236,7 +238,7 @@ impl Host {
             }
             Way::Engine(one) => {
                 let one = one.clone();
-                let run = self.on_a_thread(plan, until, move |_, leash| {
+                let run = self.on_a_thread((plan, &never), until, move |_, leash| {
                     engine::check_image(&one, until, leash)?;
                     engine::run(&one, until, leash)
                 });
@@ -276,6 +278,7 @@ pub(super) fn beside(tool: &Tool, name: &str, called_off: &CancellationToken) ->
         implementation: None,
         peer: None,
         resumed: None,
+        context: None,
         called_off: called_off.clone(),
     }
 }

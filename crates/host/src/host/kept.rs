@@ -102,21 +102,21 @@ struct Kept {
     of: Made,
     /// Nothing where each call is decided by itself.
     decided: Option<Decided>,
-    plan: Plan,
+    plan: Arc<Plan>,
 }
 
 impl Kept {
     fn is_fresh(&self) -> bool {
         self.at.elapsed() < FRESH
     }
+}
 
-    /// Its plan, for these arguments.
-    fn with(&self, arguments: &Map<String, Value>) -> Option<Plan> {
-        let mut plan = self.plan.clone();
-        let Way::Mcp(one) = &mut plan.way else { return None };
-        one.arguments.clone_from(arguments);
-        Some(plan)
-    }
+/// A plan, for these arguments.
+fn with(plan: &Plan, arguments: &Map<String, Value>) -> Option<Plan> {
+    let mut plan = plan.clone();
+    let Way::Mcp(one) = &mut plan.way else { return None };
+    one.arguments.clone_from(arguments);
+    Some(plan)
 }
 
 /// Plans, by package and action.
@@ -142,7 +142,9 @@ impl Plans {
         let mut plans = self.lock();
         let kept = plans.get_mut(key).filter(|kept| kept.is_fresh() && kept.of.is_same(of))?;
         kept.decided = decided.cloned();
-        kept.with(arguments)
+        let plan = Arc::clone(&kept.plan);
+        drop(plans);
+        with(&plan, arguments)
     }
 
     /// The plan of the same call with other arguments, which was made a moment ago and would be decided alike.
@@ -162,7 +164,9 @@ impl Plans {
             && Some(&kept.of.digest) == tool.digest.as_ref()
             && kept.of.implementation == prepared.implementation.id
             && kept.of.folder == call.folder;
-        is_same.then(|| kept.with(arguments)).flatten()
+        let plan = is_same.then(|| Arc::clone(&kept.plan))?;
+        drop(plans);
+        with(&plan, arguments)
     }
 
     /// Keeps a plan of a server's tool; others are made for one call.
@@ -185,7 +189,7 @@ impl Plans {
         // They hold values that are secret, so none is kept for longer than it is of use.
         plans.retain(|_, kept| kept.is_fresh());
         if plans.len() < MOST {
-            plans.insert(key, Kept { at: Instant::now(), of, decided, plan });
+            plans.insert(key, Kept { at: Instant::now(), of, decided, plan: Arc::new(plan) });
         }
     }
 

@@ -29,7 +29,7 @@ use crate::login::Protocol;
 use crate::plan::{self, Plan, Way};
 use crate::records::CountAs;
 use crate::run::http::tokens;
-use crate::run::mcp::{Asked, Servers, actions_of, assumed};
+use crate::run::mcp::{Asked, Replied, Servers, actions_of, assumed};
 use crate::surface::Surface as Offered;
 
 /// What a tool says that it can do.
@@ -153,18 +153,18 @@ impl Host {
         }
     }
 
-    /// Asks the server of a tool for something that is no call: a prompt, a resource, a list of them. What it said of itself
-    /// when it was greeted comes along. Nobody is asked for it; what is denied stays denied. It is written down as a call is,
+    /// Asks the server of a tool for something that is no call: a prompt, a resource, a list of them. Nobody is asked for it; what is denied stays denied. It is written down as a call is,
     /// under the name of the method.
     pub async fn request(
         &self,
         tool: &Tool,
         request: Request<'_>,
         called_off: &CancellationToken,
-    ) -> Result<(Value, Value), CallError> {
+    ) -> Result<Replied, CallError> {
         let began = Instant::now();
         let Request { method, params, surface, peer } = request;
         let asked = Call { surface: surface.clone(), ..beside(tool, method, called_off) };
+        let _underway = self.underway.begin(tool, &asked);
         let mut record = Self::record_of(tool, &asked);
         let mut begun = None;
         let asking = async {
@@ -177,7 +177,7 @@ impl Host {
                 Requesting(Asked { method, params, peer: peer.clone(), redactor, until });
             let package = &plan.package;
             let answered = self.ask_signed(&question, package, &mut one, &mut told, until);
-            answered.await.answer.map_err(|mut error| {
+            Box::pin(answered).await.answer.map_err(|mut error| {
                 limit::tell(&mut error, &plan.decision.allowance, tool.package.dialect);
                 error.redact(&tokens(&told));
                 error.redact(redactor);

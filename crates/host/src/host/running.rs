@@ -9,6 +9,7 @@ use manifest::dialect::Dialect;
 use manifest::model::{Action, OutputFormat};
 use policy::{GrantKind, Surface};
 use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
 use vault::Redactor;
 
 use super::chaining::OfSteps;
@@ -99,9 +100,22 @@ impl Running<'_> {
     /// Waits until the call is called off, and those who have to tell somebody else so have had their time.
     async fn called_off(&self) {
         self.call.called_off.cancelled().await;
-        if let Way::A2a(_) | Way::Chain(_) = self.plan.way {
+        if self.is_ended() || matches!(self.plan.way, Way::A2a(_) | Way::Chain(_)) {
             tokio::time::sleep(FAREWELL).await;
         }
+    }
+
+    /// Whether what runs for it is ended as soon as it is called off, and then says what it was kept from.
+    fn is_ended(&self) -> bool {
+        matches!(self.plan.way, Way::Process(_) | Way::Worker(_))
+    }
+
+    /// What came of an attempt. One that was called off came to nothing, but what it was kept from counts.
+    fn came(&self, ran: Ran) -> Ran {
+        if self.is_ended() && self.call.called_off.is_cancelled() {
+            return Ran { output: Err(CallError::called_off()), ..ran };
+        }
+        ran
     }
 }
 
@@ -118,10 +132,9 @@ impl Host {
         loop {
             let stream = running.stream(until);
             let mut ran = tokio::select! {
-                // Nothing begins that was called off before.
                 biased;
                 () = running.called_off() => Ran::failed(CallError::called_off()),
-                ran = self.attempt(running, until, stream.as_ref()) => ran,
+                ran = self.attempt(running, until, stream.as_ref()) => running.came(ran),
                 // Every way looks at the clock itself. Should one be stuck, its caller is not.
                 () = running.stuck(until) => Ran::failed(stuck()),
             };
@@ -208,8 +221,11 @@ impl Host {
     }
 
     async fn attempt(&self, running: &Running<'_>, until: Instant, stream: Option<&Stream>) -> Ran {
-        let Running { plan, action, dialect, warmth, .. } = running;
-        let (dialect, warmth) = (*dialect, *warmth);
+        let Running { plan, action, dialect, warmth, call, .. } = running;
+        let (dialect, warmth, off) = (*dialect, *warmth, &call.called_off);
+        if off.is_cancelled() {
+            return Ran::failed(CallError::called_off());
+        }
         if !matches!(plan.way, Way::Process(_))
             && let Err(error) = running.begin(&self.records)
         {
@@ -220,7 +236,7 @@ impl Host {
                 let (one, action) = (Arc::clone(one), (*action).clone());
                 let stream = stream.cloned();
                 let (written, is_written) = std::sync::mpsc::channel();
-                let running_it = self.on_a_thread(plan, until, move |host, leash| {
+                let running_it = self.on_a_thread((plan, off), until, move |host, leash| {
                     let may = || is_written.recv().is_ok();
                     let mut heard = |bytes: &[u8]| {
                         if let Some(stream) = &stream {
@@ -262,13 +278,13 @@ impl Host {
                         Err(error) => Ran::failed(error),
                     }
                 };
-                let ran = self.on_a_thread(plan, until, run).await;
+                let ran = self.on_a_thread((plan, off), until, run).await;
                 Ran { is_walled: false, ..ran.unwrap_or_else(Ran::refused) }
             }
             Way::Worker(one) => {
                 let (one, action) = (Arc::clone(one), (*action).clone());
                 let redactor = plan.redactor.clone();
-                self.on_a_thread(plan, until, move |host, leash| {
+                self.on_a_thread((plan, off), until, move |host, leash| {
                     let (workers, launcher) = (&host.workers, &host.launcher);
                     let answered = workers.ask(launcher, &one, &redactor, warmth, until, leash);
                     let output = answered.answer.map(Output::Json);
@@ -280,7 +296,8 @@ impl Host {
             }
             Way::Mcp(one) => self.call_server(running, one, until).await,
             Way::Http(one) => {
-                let answered = self.web.call((one, &plan.redactor), action, until, stream);
+                let asked = (&**one, &plan.redactor, running.call.context.as_ref());
+                let answered = self.web.call(asked, action, until, stream);
                 let answered = Box::pin(answered).await;
                 let mut ran = Ran::of(answered.output, answered.blocked);
                 ran.redact(&tokens(&answered.told));
@@ -299,8 +316,10 @@ impl Host {
         let declared = Declared { format, standard_errors: action.standard_errors };
         let is_walled = !one.is_remote();
         let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
-        let (peer, resumed) = (call.peer.clone(), call.resumed.clone());
-        let terms = Terms { warmth: *warmth, until, declared, progress, peer, resumed, redactor };
+        let (peer, resumed, context) =
+            (call.peer.clone(), call.resumed.clone(), call.context.clone());
+        let warmth = *warmth;
+        let terms = Terms { warmth, until, declared, progress, peer, resumed, context, redactor };
         let mut told = Vec::new();
         let answered = if one.is_remote() {
             let (mut one, asks) = (one.clone(), Calling(terms));
@@ -321,7 +340,8 @@ impl Host {
     /// Sends an agent a message, as whoever is signed in.
     async fn message(&self, running: &Running<'_>, agent: &Agent, until: Instant) -> Ran {
         let Running { plan, action, call, .. } = running;
-        let question = Messaging { action, until, called_off: &call.called_off };
+        let (context, called_off) = (call.context.as_ref(), &call.called_off);
+        let question = Messaging { action, until, context, called_off };
         let (mut agent, mut told) = (agent.clone(), Vec::new());
         let asked = self.ask_signed(&question, &plan.package, &mut agent, &mut told, until);
         let answered = asked.await;
@@ -331,10 +351,11 @@ impl Host {
         ran
     }
 
-    /// Waits for something that blocks, when it is the turn of the package. It is ended when nobody waits any more.
+    /// Waits for something that blocks, when it is the turn of the package. It is ended when it is called off, and when nobody waits
+    /// any more.
     pub(super) async fn on_a_thread<T: Send + 'static>(
         &self,
-        plan: &Plan,
+        (plan, off): (&Plan, &CancellationToken),
         until: Instant,
         run: impl FnOnce(&Self, &Leash) -> T + Send + 'static,
     ) -> Result<T, CallError> {
@@ -342,14 +363,25 @@ impl Host {
             Way::Worker(_) => worker::MOST_OF_ONE,
             _ => process::MOST_OF_ONE,
         };
-        let turn = self.turns.wait(&plan.package, most, until).await?;
+        let turn = tokio::select! {
+            biased;
+            () = off.cancelled() => return Err(CallError::called_off()),
+            turn = self.turns.wait(&plan.package, most, until) => turn?,
+        };
         let (host, leash) = (self.clone(), Leash::default());
-        let _guard = leash.guard();
-        let ran = tokio::task::spawn_blocking(move || {
+        let guard = leash.guard();
+        let mut ran = tokio::task::spawn_blocking(move || {
             let _turn = turn;
             run(&host, &leash)
         });
-        ran.await.map_err(|error| broken_off(&error))
+        let ran = tokio::select! {
+            ran = &mut ran => ran,
+            () = off.cancelled() => {
+                drop(guard);
+                ran.await
+            }
+        };
+        ran.map_err(|error| broken_off(&error))
     }
 }
 

@@ -3,17 +3,16 @@
 use std::time::Instant;
 
 use manifest::model::Action;
-use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
 
 use super::Host;
-use crate::call::Output;
+use crate::call::{Output, TraceContext};
 use crate::error::{CallError, Kind};
 use crate::plan::a2a::Agent;
 use crate::plan::mcp::Mcp;
 use crate::run::Answered;
-use crate::run::mcp::{Asked, Terms};
+use crate::run::mcp::{Asked, Replied, Terms};
 use crate::run::signed::Signable;
 use crate::surface::Surface;
 
@@ -61,9 +60,9 @@ pub(super) struct Requesting<'r>(pub(super) Asked<'r>);
 
 impl Question for Requesting<'_> {
     type Plan = Mcp;
-    type Answer = (Value, Value);
+    type Answer = Replied;
 
-    async fn ask(&self, host: &Host, plan: &Mcp) -> Answered<(Value, Value)> {
+    async fn ask(&self, host: &Host, plan: &Mcp) -> Answered<Replied> {
         host.servers.request(&host.launcher, plan, &self.0).await
     }
 }
@@ -72,6 +71,7 @@ impl Question for Requesting<'_> {
 pub(super) struct Messaging<'m> {
     pub(super) action: &'m Action,
     pub(super) until: Instant,
+    pub(super) context: Option<&'m TraceContext>,
     pub(super) called_off: &'m CancellationToken,
 }
 
@@ -80,7 +80,8 @@ impl Question for Messaging<'_> {
     type Answer = Output;
 
     async fn ask(&self, host: &Host, plan: &Agent) -> Answered<Output> {
-        host.agents.call(plan, self.action, self.until, self.called_off).await.into()
+        let asked = (plan, self.context);
+        host.agents.call(asked, self.action, self.until, self.called_off).await.into()
     }
 }
 

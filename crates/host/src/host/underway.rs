@@ -1,13 +1,17 @@
-//! The calls that are under way, by their packages: where one is switched off, they end.
+//! The calls that are under way, and requests to servers that are none, by their packages: where one is switched off, they end.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
 use super::{Host, Made};
 use crate::call::{Call, Tool};
 use crate::error::Kind;
+
+/// How often it is looked whether they have ended.
+const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What is told of a call that ended so.
 const SWITCHED_OFF: &str = "its package was switched off while it ran, so it was ended";
@@ -75,6 +79,20 @@ impl Host {
             one.off.cancel();
         }
         self.retire(package);
+    }
+
+    /// Calls off whatever is under way, and waits until it has ended.
+    pub async fn end_calls(&self) {
+        loop {
+            let all = self.underway.lock().clone();
+            if all.is_empty() {
+                return;
+            }
+            for one in all {
+                one.off.cancel();
+            }
+            tokio::time::sleep(LOOK_AGAIN).await;
+        }
     }
 
     /// Whether calls are under way, or anything is kept running for the next.

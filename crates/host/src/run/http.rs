@@ -13,7 +13,7 @@ use vault::{FileVault, Redactor, Secret};
 use super::oauth::Tokens;
 use super::place_of;
 use crate::blocked::Blocked;
-use crate::call::Output;
+use crate::call::{Output, TraceContext};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::output;
@@ -70,14 +70,13 @@ impl Web {
     /// Sends a request, and reads the response as the action promises.
     pub(crate) async fn call(
         &self,
-        (plan, redactor): (&Http, &Redactor),
+        asked: (&Http, &Redactor, Option<&TraceContext>),
         action: &Action,
         until: Instant,
         stream: Option<&Stream>,
     ) -> Answered {
         let mut attempts = 0;
         let mut told = Vec::new();
-        let asked = (plan, redactor);
         let answered = self.attempt(asked, until, stream, &mut attempts, &mut told).await;
         let output = answered.and_then(|response| read(response, action, until, stream));
         let blocked = output.as_ref().err().map(Blocked::of).unwrap_or_default();
@@ -87,15 +86,15 @@ impl Web {
     /// Sends a request, and gives the response as it is.
     pub(crate) async fn fetch(
         &self,
-        asked: (&Http, &Redactor),
+        (plan, redactor): (&Http, &Redactor),
         until: Instant,
     ) -> Result<Response, CallError> {
-        self.attempt(asked, until, None, &mut 0, &mut Vec::new()).await
+        self.attempt((plan, redactor, None), until, None, &mut 0, &mut Vec::new()).await
     }
 
     async fn attempt(
         &self,
-        (plan, redactor): (&Http, &Redactor),
+        (plan, redactor, context): (&Http, &Redactor, Option<&TraceContext>),
         until: Instant,
         stream: Option<&Stream>,
         attempts: &mut u32,
@@ -114,7 +113,10 @@ impl Web {
         let client = self.client(&plan.rules)?;
         let mut may_renew = plan.account.is_some();
         loop {
-            let request = self.request(plan, &client, until, told).await?;
+            let mut request = self.request(plan, &client, until, told).await?;
+            if let Some(context) = context {
+                context.put_into_head(&mut request.headers);
+            }
             *attempts += 1;
             match client.send_hearing(request, &mut heard).await {
                 // It was not listened to, so this is the same attempt with another token.

@@ -6,6 +6,7 @@ pub(crate) mod http;
 pub(crate) mod leash;
 pub(crate) mod mcp;
 mod oauth;
+mod pipe;
 pub(crate) mod process;
 pub(crate) mod said;
 pub(crate) mod signed;

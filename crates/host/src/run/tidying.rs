@@ -3,21 +3,40 @@
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-/// How long something that has nothing to do is kept.
-pub(crate) const IDLE: Duration = Duration::from_mins(1);
+/// How long something that has nothing to do is kept, unless somebody says otherwise.
+const IDLE: Duration = Duration::from_mins(1);
 
 /// A thread that looks now and then, from the first time something is kept until nobody has the pool any more.
-#[derive(Debug, Default)]
-pub(crate) struct Tidying(OnceLock<()>);
+#[derive(Debug)]
+pub(crate) struct Tidying {
+    idle: Duration,
+    begun: OnceLock<()>,
+}
+
+impl Default for Tidying {
+    fn default() -> Self {
+        Self::after(IDLE)
+    }
+}
 
 impl Tidying {
+    /// Of what has had nothing to do for so long.
+    pub(crate) fn after(idle: Duration) -> Self {
+        Self { idle, begun: OnceLock::new() }
+    }
+
+    /// How long something that has nothing to do is kept.
+    pub(crate) fn idle(&self) -> Duration {
+        self.idle
+    }
+
     /// Sees to it that somebody looks.
     pub(crate) fn begin<T: Send + Sync + 'static>(&self, name: &str, pool: &Arc<T>, tidy: fn(&T)) {
-        self.0.get_or_init(|| {
-            let pool = Arc::downgrade(pool);
+        self.begun.get_or_init(|| {
+            let (pool, pause) = (Arc::downgrade(pool), self.idle / 12);
             let look = move || {
                 loop {
-                    std::thread::sleep(IDLE / 12);
+                    std::thread::sleep(pause);
                     let Some(pool) = pool.upgrade() else { return };
                     tidy(&pool);
                 }

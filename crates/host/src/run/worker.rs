@@ -4,21 +4,21 @@
 //! by anything that is not an answer to what it was asked.
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, BufReader, PipeWriter, Read, Write};
+use std::io::{self, BufRead, BufReader, Read};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use manifest::dialect::Dialect;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sandbox::{Child, Ended, Exit, Launcher};
 use serde_json::{Value, json};
 use vault::Redactor;
 
 use super::leash::Leash;
+use super::pipe::Pipe;
 use super::said::{Hearing, Said};
-use super::tidying::{IDLE, Tidying};
+use super::tidying::Tidying;
 use super::{Answered, Network, not_started};
 use crate::blocked::Blocked;
 use crate::error::{CallError, Kind};
@@ -78,6 +78,11 @@ pub enum Warmth {
 }
 
 impl Workers {
+    /// A pool whose idle workers end after so long.
+    pub(crate) fn tidied_after(idle: Duration) -> Self {
+        Self { idle: Mutex::default(), tidying: Tidying::after(idle) }
+    }
+
     /// Asks a worker, an idle one or a new one. Idle ones end after a while.
     pub(crate) fn ask(
         self: &Arc<Self>,
@@ -158,7 +163,7 @@ impl Workers {
         let mut old = Vec::new();
         let mut idle = self.lock();
         for of_tool in idle.values_mut() {
-            old.extend(of_tool.extract_if(.., |one| one.since.elapsed() > IDLE));
+            old.extend(of_tool.extract_if(.., |one| one.since.elapsed() > self.tidying.idle()));
         }
         idle.retain(|_, of_tool| !of_tool.is_empty());
         drop(idle);
@@ -174,7 +179,7 @@ impl Workers {
 #[derive(Debug)]
 struct Running {
     child: Child,
-    stdin: Option<PipeWriter>,
+    stdin: Option<Pipe>,
     lines: Receiver<io::Result<Vec<u8>>>,
     said: Said,
     /// What it says to the call that it serves.
@@ -202,12 +207,9 @@ impl Running {
         let mut child = spawned.map_err(|error| not_started(&error))?;
         leash.hold(child.killer());
         let network = Network::open(&mut child, &plan.walls.rules)?;
-        let stdin = child.take_stdin();
-        if let Some(pipe) = &stdin {
-            rustix::io::ioctl_fionbio(pipe, true).map_err(|error| {
-                CallError::new(Kind::Unavailable, format!("failed to prepare a pipe: {error}"))
-            })?;
-        }
+        let stdin = child.take_stdin().map(Pipe::new).transpose().map_err(|error| {
+            CallError::new(Kind::Unavailable, format!("failed to prepare a pipe: {error}"))
+        })?;
         let (sender, lines) = mpsc::sync_channel(4);
         if let Some(stdout) = child.take_stdout() {
             spawn_thread(move || {
@@ -296,7 +298,7 @@ impl Running {
     fn say(&mut self, mut text: String, until: Instant) -> Result<(), CallError> {
         text.push('\n');
         let Some(stdin) = &mut self.stdin else { return Err(self.lost()) };
-        match write_until(stdin, text.as_bytes(), until) {
+        match stdin.write_all(text.as_bytes(), Some(until)) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::TimedOut => Err(self.too_late()),
             Err(_) => Err(self.lost()),
@@ -359,30 +361,6 @@ impl Running {
 
 fn too_much() -> CallError {
     CallError::new(Kind::TooMuchOutput, "the tool wrote more output than it may")
-}
-
-/// Writes all to a pipe that does not block, and waits for room in it until the time is over.
-fn write_until(pipe: &mut PipeWriter, mut rest: &[u8], until: Instant) -> io::Result<()> {
-    while !rest.is_empty() {
-        match pipe.write(rest) {
-            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-            Ok(count) => rest = &rest[count..],
-            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                let left = until.saturating_duration_since(Instant::now());
-                if left.is_zero() {
-                    return Err(io::ErrorKind::TimedOut.into());
-                }
-                let left = Timespec::try_from(left).map_err(io::Error::other)?;
-                match poll(&mut [PollFd::new(pipe, PollFlags::OUT)], Some(&left)) {
-                    Ok(_) | Err(rustix::io::Errno::INTR) => {}
-                    Err(error) => return Err(error.into()),
-                }
-            }
-            Err(error) => return Err(error),
-        }
-    }
-    Ok(())
 }
 
 /// The error in a reply.

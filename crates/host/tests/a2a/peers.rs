@@ -2,10 +2,11 @@
 
 use std::time::{Duration, Instant};
 
-use host::{Kind, Output};
+use host::{Call, Kind, Output, TraceContext, Warmth};
 use policy::Grants;
 use serde_json::{Value, json};
 
+use crate::kit;
 use crate::support::{Site, VERSIONS};
 
 /// Waits until the agent says that it called off a task.
@@ -45,6 +46,24 @@ async fn what_an_agent_makes_is_the_result() {
             call(json!({ "do": "echo", "seconds": 0.5 })).await.into_value()["told"]["do"],
             "echo"
         );
+    }
+}
+
+#[tokio::test]
+async fn an_agent_is_told_where_a_call_belongs() {
+    for version in VERSIONS {
+        let site = Site::of_library(version, "card");
+        let tool = site.tool(json!({}));
+        let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01".to_owned();
+        let context = TraceContext { parent: parent.clone(), state: Some("a=1".to_owned()) };
+        // The agent is granted with its first call.
+        site.call(&tool, &json!({ "text": "hello" })).await.unwrap();
+        let call = kit::call_of(&tool, &json!({ "do": "echo" }));
+        let call = Call { context: Some(context), ..call };
+        let echoed = site.host.call(&tool, &call, Warmth::Cold).await.reply.unwrap().into_value();
+        let headers = &echoed["headers"];
+        let told = (headers["traceparent"].as_str(), headers["tracestate"].as_str());
+        assert_eq!(told, (Some(&*parent), Some("a=1")), "{version}");
     }
 }
 

@@ -1,6 +1,6 @@
 //! What is sent.
 
-use host::{Kind, Output, Tool};
+use host::{Call, Kind, Output, Tool, TraceContext, Warmth};
 use serde_json::{Value, json};
 
 use super::kit;
@@ -32,6 +32,31 @@ fn the_input_is_a_body_or_a_query_as_the_method_has_it() {
         assert_eq!(said["query"], pairs);
     }
     assert_eq!(site.json(&site.mcpkg("HEAD", "/echo", json!({})), input), json!(null));
+}
+
+#[test]
+fn a_server_is_told_where_a_call_belongs_unless_the_package_says_so_itself() {
+    let site = Site::open();
+    let (parent, state) = ("00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", "a=1");
+    let asked = |tool: &Tool, state: Option<&str>| {
+        let context = TraceContext { parent: parent.to_owned(), state: state.map(str::to_owned) };
+        let call = Call { context: Some(context), ..call_of(tool, &json!({})) };
+        let made = site.runtime.block_on(async {
+            kit::set_grants(&site.records, &tool.package.canonical_id(), &site.grants).await;
+            site.host.call(tool, &call, Warmth::Cold).await
+        });
+        let headers = made.reply.unwrap().into_value()["headers"].clone();
+        (headers["traceparent"].clone(), headers["tracestate"].clone())
+    };
+    let echo = |headers: Value| {
+        site.manifest(&json!({ "method": "GET", "path": "/echo", "headers": headers }), json!({}))
+    };
+    assert_eq!(asked(&echo(json!({})), Some(state)), (json!(parent), json!(state)));
+    assert_eq!(asked(&echo(json!({})), None), (json!(parent), json!(null)));
+    let own = echo(json!({ "traceparent": "its own" }));
+    assert_eq!(asked(&own, Some(state)), (json!("its own"), json!(null)));
+    let said = site.json(&echo(json!({})), json!({}));
+    assert_eq!(said["headers"]["traceparent"], json!(null), "{said}");
 }
 
 #[test]

@@ -195,6 +195,7 @@ pub fn call_of(tool: &Tool, input: &Value) -> Call {
         implementation: None,
         peer: None,
         resumed: None,
+        context: None,
         called_off: host::CancellationToken::new(),
     }
 }

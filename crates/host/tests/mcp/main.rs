@@ -10,6 +10,7 @@ mod hostile;
 mod kept;
 #[path = "../kit/mod.rs"]
 mod kit;
+mod lifecycle;
 mod memory;
 mod promises;
 mod python;

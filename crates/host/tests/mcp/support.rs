@@ -219,6 +219,7 @@ impl Bench {
             implementation: None,
             peer: None,
             resumed: None,
+            context: None,
             called_off: host::CancellationToken::new(),
         };
         kit::set_grants(&self.records, &self.tool.package.canonical_id(), &self.grants).await;

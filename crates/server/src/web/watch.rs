@@ -291,6 +291,7 @@ fn span(told: Told) -> Option<Span> {
     Some(Span {
         trace: told.trace?,
         name: format!("{} {}", method.unwrap_or("HTTP"), told.route),
+        kind: trace::Kind::Server,
         began: SystemTime::now().checked_sub(told.took).unwrap_or(SystemTime::UNIX_EPOCH),
         took: told.took,
         attributes,

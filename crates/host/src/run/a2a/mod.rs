@@ -25,7 +25,7 @@ use manifest::model::Action;
 use tokio_util::sync::CancellationToken;
 
 use super::http::Web;
-use crate::call::Output;
+use crate::call::{Output, TraceContext};
 use crate::error::CallError;
 use crate::limit::too_late;
 use crate::plan::a2a::Agent;
@@ -74,7 +74,7 @@ impl Agents {
     /// any longer is called off.
     pub(crate) async fn call(
         &self,
-        plan: &Agent,
+        (plan, context): (&Agent, Option<&TraceContext>),
         action: &Action,
         until: Instant,
         called_off: &CancellationToken,
@@ -92,6 +92,9 @@ impl Agents {
         // A key that would go there has to give way.
         if let Some(token) = plan.signed() {
             headers.insert(AUTHORIZATION, token);
+        }
+        if let Some(context) = context {
+            context.put_into_head(&mut headers);
         }
         let (endpoint, most) = (plan.endpoint.clone(), plan.most);
         let line = Line { client, endpoint, headers, has_key: plan.has_key(), most };

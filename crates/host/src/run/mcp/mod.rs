@@ -5,7 +5,7 @@
 //! - [`remote`], [`registry`]: a server on the network, and where it is
 //! - [`era`]: which of its two eras a server is of
 //! - [`server`]: many calls at a time to one server, each within its time
-//! - [`notice`]: what servers say to nobody in particular
+//! - [`notice`], [`watching`]: what servers say to nobody in particular, and who wants to be told of which resource
 //! - [`answer`], [`tools`], [`quiet`]: what servers say, as results, actions and progress
 //! - here: the servers that are kept between calls
 
@@ -19,6 +19,7 @@ mod remote;
 mod server;
 mod session;
 mod tools;
+pub(crate) mod watching;
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,7 +28,7 @@ use std::time::{Duration, Instant};
 use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::Action;
 use sandbox::Launcher;
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
@@ -41,12 +42,13 @@ use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
 use self::session::Client;
+use self::watching::{SUBSCRIBE, Watching};
 use super::Answered;
-use super::tidying::{IDLE, Tidying};
+use super::tidying::Tidying;
 use super::turns::Turns;
 use super::worker::{MOST_OF_ONE, Warmth};
 use crate::blocked::Blocked;
-use crate::call::{Output, Peer, Progress, Resumed};
+use crate::call::{Output, Peer, Progress, Resumed, TraceContext};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::login::Bearer;
@@ -55,6 +57,9 @@ use crate::surface::Surface;
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
+
+/// How many of them are kept rather than others because somebody watches what they have.
+const MOST_SPARED: usize = MOST / 2;
 
 /// How often a server may fall before it had served anybody until the next one waits, and for how long.
 const PATIENT_FALLS: u32 = 3;
@@ -127,6 +132,7 @@ pub(crate) struct Terms {
     pub(crate) progress: Option<Arc<dyn Progress>>,
     pub(crate) peer: Option<Arc<dyn Peer>>,
     pub(crate) resumed: Option<Resumed>,
+    pub(crate) context: Option<TraceContext>,
     /// Knows the secrets that the server is given.
     pub(crate) redactor: Redactor,
 }
@@ -144,10 +150,28 @@ pub(crate) struct Asked<'a> {
 /// What is asked where nothing is but what a server said of itself.
 pub const GREETING: &str = "server/discover";
 
+/// What a server said to something that is no call of a tool.
+#[derive(Debug)]
+pub struct Replied {
+    /// In the words of the protocol.
+    pub answer: Value,
+    /// What it said of itself when it was greeted.
+    pub greeting: Value,
+    /// Where it was asked to tell of a resource: for as long as this is kept, it does.
+    pub watching: Option<Watching>,
+}
+
 impl Servers {
     /// A pool whose idle servers end after a while.
     pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
         let (kept, turns, tidying, board) = Default::default();
+        Arc::new(Self { kept, eras, turns, tidying, board })
+    }
+
+    /// An empty pool with the same eras, whose idle servers end after so long.
+    pub(crate) fn tidied_after(&self, idle: Duration) -> Arc<Self> {
+        let (kept, turns, board) = Default::default();
+        let (eras, tidying) = (Arc::clone(&self.eras), Tidying::after(idle));
         Arc::new(Self { kept, eras, turns, tidying, board })
     }
 
@@ -158,7 +182,7 @@ impl Servers {
         plan: &Mcp,
         terms: Terms,
     ) -> Answered<Output> {
-        let Terms { warmth, until, declared, progress, peer, resumed, redactor } = terms;
+        let Terms { warmth, until, declared, progress, peer, resumed, context, redactor } = terms;
         let found = async {
             let turn = self.turn(plan, warmth, until).await?;
             let client = self.client(plan, peer.as_deref());
@@ -178,7 +202,7 @@ impl Servers {
         let progress =
             progress.map(|told| -> Arc<dyn Progress> { Arc::new(Quiet { told, redactors }) });
         let (tool, arguments) = (&*plan.tool, &plan.arguments);
-        let request = Request { tool, arguments, declared, progress, peer, resumed };
+        let request = Request { tool, arguments, declared, progress, peer, resumed, context };
         let (answer, said) = match checked {
             Ok(()) => server.call(request, until).await,
             Err(error) => (Err(error), None),
@@ -188,14 +212,13 @@ impl Servers {
         Answered { answer, blocked, said }
     }
 
-    /// Asks a server for something that is no call of a tool; what it said of itself comes along. One that offers other
-    /// tools than were approved is not asked.
+    /// Asks a server for something that is no call of a tool. One that offers other tools than were approved is not asked.
     pub(crate) async fn request(
         self: &Arc<Self>,
         launcher: &Launcher,
         plan: &Mcp,
         asked: &Asked<'_>,
-    ) -> Answered<(Value, Value)> {
+    ) -> Answered<Replied> {
         let Asked { method, params, peer, redactor, until } = asked;
         let answer = async {
             let client = self.client(plan, peer.as_deref());
@@ -205,16 +228,22 @@ impl Servers {
             if let Some(approved) = &plan.surface {
                 server.check_surface(approved, &redactors, *until).await?;
             }
-            let mut answer = match *method {
-                GREETING => Value::Null,
-                method => server.request(method, params.clone(), peer.clone(), *until).await?,
+            let mut watching = None;
+            let mut answer = match (*method, params["uri"].as_str()) {
+                (GREETING, _) => Value::Null,
+                (SUBSCRIBE, Some(uri)) => {
+                    let begun = Watching::begin(&server, uri, peer.clone(), *until).await?;
+                    watching = Some(begun);
+                    json!({})
+                }
+                (method, _) => server.request(method, params.clone(), peer.clone(), *until).await?,
             };
             let mut greeting = server.greeting();
             for redactor in &redactors {
                 redactor.json(&mut answer);
                 redactor.json(&mut greeting);
             }
-            Ok((answer, greeting))
+            Ok(Replied { answer, greeting, watching })
         };
         answer.await.into()
     }
@@ -341,7 +370,7 @@ impl Servers {
         }
         let key = [&[&*plan.owner.state, " "], key].concat().concat();
         let key = (plan.owner.package.clone(), key);
-        let slot = Arc::clone(self.lock().entry(key).or_default());
+        let slot = Arc::clone(self.lock().entry(key.clone()).or_default());
         let Ok(mut place) = timeout_at(until.into(), slot.lock()).await else {
             return Err(too_late("the server had not started"));
         };
@@ -364,7 +393,7 @@ impl Servers {
         place.server = Some(Arc::clone(&server));
         drop(place);
         self.tidying.begin("mcp-idle", self, Self::tidy);
-        self.make_room();
+        self.make_room(&key);
         Ok(server)
     }
 
@@ -379,12 +408,13 @@ impl Servers {
         self.lock().keys().map(|(package, _)| package.clone()).collect()
     }
 
-    /// Ends those that have been idle longest while there are too many.
-    fn make_room(&self) {
+    /// Ends others than a new one while there are too many.
+    fn make_room(&self, new: &(String, String)) {
         let mut kept = self.lock();
         while kept.len() > MOST {
-            let idle = kept.iter().filter_map(|(key, slot)| Some((idle(slot)?, key.clone())));
-            let Some((_, key)) = idle.max() else { return };
+            let others = kept.iter().filter(|(key, _)| *key != new);
+            let idle = others.filter_map(|(key, slot)| Some((idle(slot)?, key.clone())));
+            let Some(key) = first_to_go(idle.collect()) else { return };
             kept.remove(&key);
         }
     }
@@ -392,7 +422,8 @@ impl Servers {
     fn tidy(&self) {
         let mut old = Vec::new();
         self.lock().retain(|_, slot| {
-            let is_old = idle(slot).is_some_and(|idle| idle > IDLE);
+            let is_old =
+                idle(slot).is_some_and(|idle| !idle.is_watched && idle.since > self.tidying.idle());
             if is_old {
                 old.push(Arc::clone(slot));
             }
@@ -437,14 +468,54 @@ pub fn assumed(tool: &str) -> Action {
     tools::unknown(tool)
 }
 
-/// How long nobody has needed what is in a slot; `None` while somebody does.
-fn idle(slot: &Slot) -> Option<Duration> {
+/// What nobody calls at the moment.
+#[derive(Clone, Copy)]
+struct Idle {
+    /// Whether somebody wants to be told of what it has.
+    is_watched: bool,
+    /// How long it has been so.
+    since: Duration,
+}
+
+/// Whether nobody calls what is in a slot.
+fn idle(slot: &Slot) -> Option<Idle> {
     let place = slot.try_lock().ok()?;
-    match &place.server {
-        Some(server) if server.is_well() => server.idle(),
+    let (is_watched, since) = match &place.server {
+        Some(server) if server.is_well() => (server.watched.is_any(), server.idle()?),
         // Whoever waits for the end of a pause would begin anew.
-        _ if !place.pause().is_zero() => place.at.map(|at| at.elapsed()),
+        _ if !place.pause().is_zero() => (false, place.at?.elapsed()),
         // One that is gone, or never came.
-        _ => Some(Duration::MAX),
+        _ => (false, Duration::MAX),
+    };
+    Some(Idle { is_watched, since })
+}
+
+/// Which of them ends first where there are too many: the one that nobody has called for longest. One that is watched is spared
+/// as long as those are not so many that hardly any room would be left for the others.
+fn first_to_go<K>(all: Vec<(Idle, K)>) -> Option<K> {
+    let are_spared = all.iter().filter(|(idle, _)| idle.is_watched).count() <= MOST_SPARED;
+    let rank = |(idle, _): &(Idle, K)| (!(are_spared && idle.is_watched), idle.since);
+    all.into_iter().max_by_key(rank).map(|(_, key)| key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// So many that are watched and were called last, one after the other, before the others were.
+    fn first_beside(watched: usize) -> Option<usize> {
+        let idle = |number: usize| {
+            let since = Duration::from_secs(100 - number as u64);
+            (Idle { is_watched: number < watched, since }, number)
+        };
+        first_to_go((0..=MOST).map(idle).collect())
+    }
+
+    #[test]
+    fn what_is_watched_goes_last_but_does_not_crowd_out_the_others() {
+        assert_eq!(first_beside(0), Some(0));
+        assert_eq!(first_beside(MOST_SPARED), Some(MOST_SPARED));
+        assert_eq!(first_beside(MOST_SPARED + 1), Some(0));
+        assert_eq!(first_beside(MOST + 1), Some(0));
     }
 }

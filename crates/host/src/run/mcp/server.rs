@@ -17,8 +17,9 @@ use super::process::{Order, Process};
 use super::remote::Line;
 use super::session::stdio::Wire;
 use super::session::{AskError, Client, Opening, Session, Told, ToolCall};
+use super::watching::Watched;
 use crate::blocked::Blocked;
-use crate::call::{Output, Peer, Progress, Resumed};
+use crate::call::{Output, Peer, Progress, Resumed, TraceContext};
 use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::run::said::Hearing;
@@ -62,6 +63,8 @@ pub(super) struct Server {
     /// Whether it has answered anything that it was asked.
     has_served: AtomicBool,
     used_at: Mutex<Instant>,
+    /// The resources that somebody wants to be told of.
+    pub(super) watched: Watched,
     /// What it offered when it was last asked.
     offered: tokio::sync::Mutex<Option<Offered>>,
 }
@@ -98,6 +101,7 @@ pub(super) struct Request<'r> {
     pub(super) progress: Option<Arc<dyn Progress>>,
     pub(super) peer: Option<Arc<dyn Peer>>,
     pub(super) resumed: Option<Resumed>,
+    pub(super) context: Option<TraceContext>,
 }
 
 impl Server {
@@ -115,6 +119,7 @@ impl Server {
             is_retired: AtomicBool::new(false),
             has_served: AtomicBool::new(false),
             used_at: Mutex::new(Instant::now()),
+            watched: Watched::default(),
             offered: tokio::sync::Mutex::default(),
         }
     }
@@ -217,8 +222,8 @@ impl Server {
         request: Request<'_>,
         until: Instant,
     ) -> (Result<Output, CallError>, Option<Value>) {
-        let Request { tool, arguments, declared, progress, peer, resumed } = request;
-        let told = Told { progress, peer: peer.clone() };
+        let Request { tool, arguments, declared, progress, peer, resumed, context } = request;
+        let told = Told { progress, peer: peer.clone(), context };
         let resumed = resumed.as_ref();
         let call = ToolCall {
             name: tool,
@@ -244,7 +249,7 @@ impl Server {
         peer: Option<Arc<dyn Peer>>,
         until: Instant,
     ) -> Result<Value, CallError> {
-        let told = Told { progress: None, peer: peer.clone() };
+        let told = Told { peer: peer.clone(), ..Told::default() };
         let asking = self.session.request(method, params, told);
         self.within(asking, Ok, method, peer.as_deref(), until).await
     }

@@ -18,7 +18,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Advance, Peer, Progress, Refused};
+use crate::call::{Advance, Peer, Progress, Refused, TraceContext};
 use crate::run::mcp::notice::{Notice, Notices};
 
 /// Who a server is spoken with for.
@@ -243,12 +243,18 @@ pub(in crate::run::mcp) struct Told {
     pub(in crate::run::mcp) progress: Option<Arc<dyn Progress>>,
     /// What the server asks and says meanwhile.
     pub(in crate::run::mcp) peer: Option<Arc<dyn Peer>>,
+    /// Where it belongs among those of others.
+    pub(in crate::run::mcp) context: Option<TraceContext>,
 }
 
 impl Told {
     /// What is passed on beside the parameters.
     pub(super) fn meta(&self) -> Map<String, Value> {
-        self.peer.as_ref().map(|peer| peer.meta()).unwrap_or_default()
+        let mut meta = self.peer.as_ref().map(|peer| peer.meta()).unwrap_or_default();
+        if let Some(context) = &self.context {
+            context.put_into_meta(&mut meta);
+        }
+        meta
     }
 }
 

@@ -1,7 +1,8 @@
 //! What a server of the newer era says to nobody in particular. It says so only to who listens: by one request that stays open,
 //! and names what it is about.
 
-use std::sync::{Mutex, PoisonError};
+use std::collections::BTreeSet;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rmcp::model::{ServerNotification, SubscriptionFilter};
@@ -25,7 +26,45 @@ pub(super) struct Listening {
     ear: Ear,
     /// What it is listened to for.
     wanted: tokio::sync::Mutex<SubscriptionFilter>,
+    /// The resources that somebody waits to hear of.
+    awaited: InLine,
+    /// Those that nobody needs to hear of any more.
+    unneeded: InLine,
     hearing: Mutex<Option<AbortHandle>>,
+}
+
+/// Resources that wait in line for the same. Whoever has the turn asks for all of them at once: each request names all that is
+/// listened for, and so does each answer.
+#[derive(Debug, Default)]
+struct InLine(Mutex<BTreeSet<String>>);
+
+impl InLine {
+    /// Waits until what is given is dropped.
+    fn join<'l>(&'l self, uri: &'l str) -> Place<'l> {
+        self.lock().insert(uri.to_owned());
+        Place { line: self, uri }
+    }
+
+    /// All that wait; nobody else asks for them.
+    fn take(&self) -> BTreeSet<String> {
+        std::mem::take(&mut *self.lock())
+    }
+
+    fn lock(&self) -> MutexGuard<'_, BTreeSet<String>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The place of one of them.
+struct Place<'l> {
+    line: &'l InLine,
+    uri: &'l str,
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        self.line.lock().remove(self.uri);
+    }
 }
 
 /// Who hears what it says.
@@ -60,42 +99,67 @@ impl Listening {
             });
             hearing.abort_handle()
         });
-        Some(Self { ear, wanted: wanted.into(), hearing: hearing.into() })
+        let (awaited, unneeded) = Default::default();
+        Some(Self { ear, wanted: wanted.into(), awaited, unneeded, hearing: hearing.into() })
     }
 
-    /// Listens for changes of a resource, too.
+    /// Listens for changes of a resource, too. Whoever comes first asks for all that wait.
     pub(super) async fn watch(&self, uri: &str) -> Result<(), AskError> {
-        let refused = |message: &str| AskError::Refused {
-            code: BAD_PARAMETERS,
-            message: message.to_owned(),
-            data: None,
-        };
+        let _place = self.awaited.join(uri);
         let mut wanted = self.wanted.lock().await;
-        let mut more = wanted.clone();
-        let watched = more.resource_subscriptions.get_or_insert_default();
-        if watched.iter().any(|one| one == uri) {
+        if is_watched(&wanted, uri) {
             return Ok(());
         }
-        if watched.len() >= MOST_WATCHED {
+        let mut all = self.awaited.take();
+        all.insert(uri.to_owned());
+        let room = MOST_WATCHED.saturating_sub(watched(&wanted).count());
+        if room == 0 {
             return Err(refused("too many resources of this server are watched"));
         }
-        watched.push(uri.to_owned());
-        let begun = self.ear.peer.listen(more.clone()).await.map_err(of_asking)?;
-        let told_of = begun.acknowledged().resource_subscriptions.iter().flatten();
-        if !told_of.into_iter().any(|one| one == uri) {
-            return Err(refused("the server does not tell of this resource"));
+        let own = BTreeSet::from([uri.to_owned()]);
+        let is_alone = all.len() == 1 || all.len() > room;
+        // What the others want may be why it refuses.
+        if is_alone || self.listen_too(&mut wanted, all).await.is_err() {
+            self.listen_too(&mut wanted, own).await?;
         }
-        *wanted = more.clone();
-        self.hear(Some((begun, more)));
+        if is_watched(&wanted, uri) {
+            return Ok(());
+        }
+        Err(refused("the server does not tell of this resource"))
+    }
+
+    /// Listens for more resources than before, those of them that the server tells of.
+    async fn listen_too(
+        &self,
+        wanted: &mut SubscriptionFilter,
+        all: BTreeSet<String>,
+    ) -> Result<(), AskError> {
+        let mut more = wanted.clone();
+        let new = all.into_iter().filter(|uri| !is_watched(wanted, uri));
+        more.resource_subscriptions.get_or_insert_default().extend(new);
+        let begun = self.ear.peer.listen(more.clone()).await.map_err(of_asking)?;
+        let is_told =
+            |uri: &String| is_watched(wanted, uri) || is_watched(begun.acknowledged(), uri);
+        more.resource_subscriptions.get_or_insert_default().retain(is_told);
+        if watched(&more).count() > watched(wanted).count() {
+            *wanted = more.clone();
+            self.hear(Some((begun, more)));
+        }
         Ok(())
     }
 
-    /// Listens for them no more.
+    /// Listens for changes of a resource no more. Whoever comes first forgets all that wait for it.
     pub(super) async fn unwatch(&self, uri: &str) -> Result<(), AskError> {
+        let _place = self.unneeded.join(uri);
         let mut wanted = self.wanted.lock().await;
+        if !is_watched(&wanted, uri) {
+            return Ok(());
+        }
+        let mut all = self.unneeded.take();
+        all.insert(uri.to_owned());
         let mut less = wanted.clone();
         let watched = less.resource_subscriptions.take().unwrap_or_default();
-        let left: Vec<_> = watched.into_iter().filter(|one| one != uri).collect();
+        let left: Vec<_> = watched.into_iter().filter(|one| !all.contains(one)).collect();
         less.resource_subscriptions = Some(left).filter(|left| !left.is_empty());
         let begun = if is_nothing(&less) {
             None
@@ -140,7 +204,9 @@ impl Ear {
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 match self.peer.listen(wanted.clone()).await {
                     Ok(again) => break again,
-                    Err(ServiceError::McpError(_) | ServiceError::TransportClosed) => return,
+                    Err(ServiceError::TransportClosed) => return,
+                    // Somebody may still wait to be told, so it is not left alone for good.
+                    Err(ServiceError::McpError(_)) => pause = LONGEST_PAUSE,
                     Err(_) => {}
                 }
             };
@@ -181,6 +247,19 @@ impl Ear {
     fn note(&self, method: &str, params: Value) {
         self.ears.hear(method, params);
     }
+}
+
+/// The resources that somebody listens for.
+fn watched(filter: &SubscriptionFilter) -> impl Iterator<Item = &String> {
+    filter.resource_subscriptions.iter().flatten()
+}
+
+fn is_watched(filter: &SubscriptionFilter, uri: &str) -> bool {
+    watched(filter).any(|one| one == uri)
+}
+
+fn refused(message: &str) -> AskError {
+    AskError::Refused { code: BAD_PARAMETERS, message: message.to_owned(), data: None }
 }
 
 fn is_nothing(filter: &SubscriptionFilter) -> bool {

@@ -1,15 +1,13 @@
 //! A server behind two pipes. What it says is read by a task when it comes; what it is told is written at once where there is
 //! room, and else by a thread.
 
-use std::io::{self, PipeWriter, Read, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::io::{self, PipeWriter, Read};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use rmcp::model::{ClientRequest, ErrorCode, ErrorData, JsonRpcMessage, RequestId};
 use rmcp::service::{RoleClient, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use sandbox::Output;
 use tokio::net::unix::pipe::Receiver;
 use tokio::sync::mpsc;
@@ -18,32 +16,30 @@ use tokio_util::sync::CancellationToken;
 use super::health::Health;
 use super::lane::{self, Answers, Lane};
 use super::line::{self, Fault, Line, Message};
+use crate::run::pipe::Pipe;
 use crate::run::said::Said;
 
 /// How many messages wait in each direction before the other side has to.
 const QUEUE: usize = 64;
 
-/// A message of so many bytes fits into a pipe that takes any.
-const SMALL: usize = 4096;
-
 /// The way to a server: what has room in its pipe is written at once, and the rest by a thread, in order.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing {
-    pipe: Arc<Mutex<PipeWriter>>,
-    /// How many messages wait for the thread.
-    queued: Arc<AtomicUsize>,
+    pipe: Arc<Pipe>,
+    /// How many messages wait for the thread. As long as there are any, nobody else writes.
+    queued: Arc<Mutex<usize>>,
     queue: mpsc::Sender<Vec<u8>>,
 }
 
 impl Outgoing {
     fn open(stdin: PipeWriter) -> io::Result<Self> {
         let (queue, mut to_write) = mpsc::channel::<Vec<u8>>(QUEUE);
-        let outgoing = Self { pipe: Arc::new(Mutex::new(stdin)), queued: Arc::default(), queue };
+        let outgoing = Self { pipe: Arc::new(Pipe::new(stdin)?), queued: Arc::default(), queue };
         let (pipe, queued) = (Arc::clone(&outgoing.pipe), Arc::clone(&outgoing.queued));
         thread("mcp-write", move || {
             while let Some(message) = to_write.blocking_recv() {
-                let written = lock(&pipe).write_all(&message);
-                queued.fetch_sub(1, Ordering::AcqRel);
+                let written = pipe.write_all(&message, None);
+                *lock(&queued) -= 1;
                 if written.is_err() {
                     return;
                 }
@@ -57,31 +53,22 @@ impl Outgoing {
             return Ok(());
         }
         let place = self.queue.reserve().await.map_err(|_| io::ErrorKind::BrokenPipe)?;
-        self.queued.fetch_add(1, Ordering::AcqRel);
+        // Whoever writes at once has written by now.
+        *lock(&self.queued) += 1;
         place.send(message);
         Ok(())
     }
 
     /// Writes a message where nobody has to wait for that.
     fn is_written(&self, message: &[u8]) -> io::Result<bool> {
-        let is_free = || self.queued.load(Ordering::Acquire) == 0;
-        if message.len() > SMALL || !is_free() {
-            return Ok(false);
-        }
-        let Ok(mut pipe) = self.pipe.try_lock() else { return Ok(false) };
-        let mut ready = [PollFd::new(&*pipe, PollFlags::OUT)];
-        let has_room = poll(&mut ready, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok()
-            && ready[0].revents() == PollFlags::OUT;
-        if !has_room || !is_free() {
-            return Ok(false);
-        }
-        pipe.write_all(message)?;
-        Ok(true)
+        let queued = lock(&self.queued);
+        if *queued > 0 { Ok(false) } else { self.pipe.try_write(message) }
     }
 }
 
-fn lock(pipe: &Mutex<PipeWriter>) -> std::sync::MutexGuard<'_, PipeWriter> {
-    pipe.lock().unwrap_or_else(PoisonError::into_inner)
+/// It is held by nobody who waits.
+fn lock(queued: &Mutex<usize>) -> MutexGuard<'_, usize> {
+    queued.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The two pipes of a server as one wire.
