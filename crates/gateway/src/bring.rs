@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
+use crate::refusal::of_owner;
 use crate::steward::{By, Deed, Trouble};
 
 /// The longest id.
@@ -28,6 +29,51 @@ pub(crate) async fn deed(gateway: &Gateway, by: &str, deed: Deed) -> Result<Valu
     done.unwrap_or_else(|error| {
         Err(Trouble { message: format!("it broke off: {error}"), ..Trouble::default() })
     })
+}
+
+/// What is told of something that was not done: what is wrong, who can change that, and whether to try again.
+pub(crate) fn told(trouble: &Trouble) -> Value {
+    let Trouble { code, message, causes, hints } = trouble;
+    let code = if code.is_empty() { "unavailable" } else { code };
+    let all = |texts: &[String]| texts.iter().map(|text| of_owner(text)).collect::<Vec<_>>();
+    let mut told = json!({
+        "code": code,
+        "message": of_owner(message),
+        "causes": all(causes),
+        "hints": all(hints),
+        "retry": match code {
+            "bad_input" | "not_found" => "Try again with another id.",
+            "denied" => "Do not try again: it stays refused.",
+            _ => "Try again later.",
+        },
+    });
+    if code == "denied" {
+        told["who"] = "owner".into();
+        told["grant"] = "The owner can do it at a terminal or in the console.".into();
+    }
+    told
+}
+
+/// The same in a few sentences. What would mend it is said to whoever owns the gateway.
+pub(crate) fn in_words(trouble: &Trouble) -> String {
+    let told = told(trouble);
+    let texts = |key: &str| {
+        let all = told[key].as_array().into_iter().flatten().filter_map(Value::as_str);
+        all.collect::<Vec<_>>().join("; ")
+    };
+    let mut words = told["message"].as_str().unwrap_or_default().to_owned();
+    let text = |key: &str| told[key].as_str().unwrap_or_default().to_owned();
+    let rest = [
+        (": ", texts("causes")),
+        (". ", text("grant")),
+        (if told["grant"].is_null() { ". " } else { " " }, text("retry")),
+        (" For the owner: ", texts("hints")),
+    ];
+    for (before, said) in rest.into_iter().filter(|(_, said)| !said.is_empty()) {
+        words += before;
+        words += &said;
+    }
+    format!("{words} (code: {})", text("code"))
 }
 
 /// Whether a text can only be an id: with a dot or a dialect in it, and nothing that paths and addresses have.

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use host::{Call, CallError, CancellationToken, Kind, Output};
+use host::{Call, CallError, CancellationToken, Kind, Output, TraceContext};
 use policy::{Surface, Who};
 use serde_json::{Map, Value};
 
@@ -21,7 +21,7 @@ pub(crate) struct By {
     /// Where tools are called from.
     pub(crate) folder: PathBuf,
     /// The trace that it is in.
-    pub(crate) traceparent: Option<String>,
+    pub(crate) traceparent: Option<TraceContext>,
 }
 
 /// Makes a call. What was asked of the owner before is taken with it, where it is the same call.
@@ -49,21 +49,14 @@ pub(crate) async fn make(
         implementation: None,
         peer: None,
         resumed: None,
+        context: None,
         called_off: CancellationToken::new(),
     };
-    let about = Told {
-        package: &offer.package.id,
-        surface: "http",
-        session: &by.name,
-        revision: None,
-        traceparent: by.traceparent.as_deref(),
-    };
-    let calling = gateway.watch.call(&offer.name, &about);
-    let made = Undertaking::new(stock, offer, call, Some(calling)).await;
-    let mut made = made.map_err(|words| CallError::new(Kind::Unavailable, words))?;
-    let own = made.violation.take().map(|violation| (Arc::clone(&offer.tool), violation));
-    gateway.violated(own.into_iter().chain(made.step_violations.drain(..)));
-    made.reply
+    let (package, context) = (&*offer.package.id, by.traceparent);
+    let about = Told { package, surface: "http", request: None, context };
+    let calling = gateway.watch.call(&offer.name, about);
+    let made = Undertaking::new(gateway, stock, offer, call, calling).await;
+    made.map_err(|words| CallError::new(Kind::Unavailable, words))?.reply
 }
 
 /// Arguments without what only stands there because every property had to: a model that is held to a strict schema writes `null`

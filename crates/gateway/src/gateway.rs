@@ -3,13 +3,14 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use host::{Host, Notice, Tool, Violation};
+use host::{Host, Notice};
 use trace::Traces;
 
 use crate::door::Door;
 use crate::mcp::client::{Client, lock};
+use crate::mcp::hosted::shows_all_of;
+use crate::mcp::listings::Listings;
 use crate::mcp::seal::Seal;
-use crate::mcp::servers::Listings;
 use crate::mcp::tasks::Tasks;
 use crate::mcp::waiting::Waiting;
 use crate::shelf::{Shelf, Stock};
@@ -20,6 +21,9 @@ use crate::watch::Watch;
 /// How often it is looked whether what is installed and granted has changed, while anybody is there to be told or anything of it
 /// runs: what is taken away ends then, whether or not it is called.
 const LOOK_AGAIN: Duration = Duration::from_millis(500);
+
+/// How long calls may take to end that are called off.
+const FAREWELL: Duration = Duration::from_secs(5);
 
 /// What whoever starts a gateway decides.
 #[derive(Clone, Debug)]
@@ -108,11 +112,20 @@ impl Gateway {
         self.shelf.stock().await
     }
 
+    /// Has nobody wait for changes any more; who does has nothing else done either.
+    pub(crate) fn dismiss(&self) {
+        self.clients().iter().for_each(|client| client.leave());
+    }
+
+    /// Calls off whatever is under way, and waits until it has ended: the log says so of each call.
+    pub(crate) async fn call_off(&self) {
+        let _ = tokio::time::timeout(FAREWELL, self.shelf.host().end_calls()).await;
+    }
+
     /// Ends everything that runs for somebody; what has to be kept is kept.
     pub async fn close(&self) {
-        for client in self.clients() {
-            client.leave();
-        }
+        self.dismiss();
+        self.call_off().await;
         self.waiting.clear();
         self.tasks.clear();
         self.sign_ins.clear();
@@ -128,7 +141,9 @@ impl Gateway {
     pub(crate) fn join(&self, client: &Arc<Client>) {
         let mut clients = lock(&self.clients);
         clients.retain(|one| one.strong_count() > 0);
-        clients.push(Arc::downgrade(client));
+        if !clients.iter().any(|one| one.as_ptr() == Arc::as_ptr(client)) {
+            clients.push(Arc::downgrade(client));
+        }
     }
 
     fn clients(&self) -> Vec<Arc<Client>> {
@@ -145,11 +160,6 @@ impl Gateway {
             ("tools", stock.offers.len()),
             ("clients", self.clients().len()),
         ])
-    }
-
-    /// Whether somebody wants to be told of a resource.
-    pub(crate) fn is_watched(&self, uri: &str) -> bool {
-        self.clients().iter().any(|client| lock(&client.watched).contains(uri))
     }
 
     fn has_clients(&self) -> bool {
@@ -177,24 +187,30 @@ impl Gateway {
             "notifications/tools/list_changed" => {}
             "notifications/prompts/list_changed" => {
                 self.listings.forget(package);
-                self.clients().iter().for_each(|client| client.changed("prompts"));
+                self.changed(package, "prompts");
             }
             "notifications/resources/list_changed" => {
                 self.listings.forget(package);
-                self.clients().iter().for_each(|client| client.changed("resources"));
+                self.changed(package, "resources");
             }
             _ => {
                 let Some(uri) = notice.params["uri"].as_str() else { return };
-                self.clients().iter().for_each(|client| client.updated(uri, &notice.params));
+                for client in self.clients_shown(package) {
+                    client.updated(package, uri, &notice.params);
+                }
             }
         }
     }
 
-    /// Has done what the policy wants done about tools that reached for what they were not given, beside the answer.
-    pub(crate) fn violated(&self, all: impl Iterator<Item = (Arc<Tool>, Violation)>) {
-        for (tool, violation) in all {
-            let steward = Arc::clone(self.shelf.steward());
-            tokio::task::spawn_blocking(move || steward.violated(&tool, &violation));
-        }
+    /// Tells those who are shown all of a package that it has other prompts or resources.
+    pub(crate) fn changed(&self, package: &str, of: &'static str) {
+        self.clients_shown(package).iter().for_each(|client| client.changed(of));
+    }
+
+    /// Those who are shown all of a package.
+    fn clients_shown(&self, package: &str) -> Vec<Arc<Client>> {
+        let (stock, mut clients) = (self.shelf.newest(), self.clients());
+        clients.retain(|client| shows_all_of(&stock, &client.view, package));
+        clients
     }
 }

@@ -13,7 +13,8 @@
 //! | `watch` | what is counted, and told to a collector of traces |
 //! | `gateway` | everything that the faces share |
 //! | `bring` | tools that an agent, or somebody with a token, has installed |
-//! | `undertaking` | a call that is brought to its end, whoever waits for it |
+//! | `outbox` | what waits to be written to somebody who may be slow to read |
+//! | `undertaking` | what is brought to its end, whoever waits for it |
 //! | `call` | a call that somebody else than a client of MCP asks for |
 //! | [`mcp`] | MCP, in both of its eras |
 //! | `lanes` | the threads that serve clients |
@@ -29,6 +30,7 @@ mod lanes;
 mod mark;
 pub mod mcp;
 mod offer;
+mod outbox;
 mod refusal;
 #[cfg(target_os = "linux")]
 pub mod relay;

@@ -46,11 +46,38 @@ impl Marks {
     }
 }
 
-/// Files that were read, as they were then.
+/// Who may write files and folders, as far as the file system tells it: their modes and owners, and nothing of one that is not
+/// there.
+#[derive(Debug, PartialEq, Eq)]
+struct Guards(Vec<Option<(u32, u32)>>);
+
+impl Guards {
+    /// As they are now.
+    #[cfg(unix)]
+    fn of(paths: &[PathBuf]) -> Self {
+        use std::os::unix::fs::MetadataExt;
+        let guard = |path: &PathBuf| {
+            let found = std::fs::metadata(path).ok()?;
+            Some((found.mode(), found.uid()))
+        };
+        Self(paths.iter().map(guard).collect())
+    }
+
+    /// As they are now, which nothing is told of.
+    #[cfg(not(unix))]
+    fn of(_paths: &[PathBuf]) -> Self {
+        Self(Vec::new())
+    }
+}
+
+/// Files that were read, as they were then, and what only their owner may write.
 #[derive(Debug)]
 pub(crate) struct Files {
     paths: Vec<PathBuf>,
     marks: Marks,
+    /// What may say something else at any time, and be written by nobody else.
+    guarded: Vec<PathBuf>,
+    guards: Guards,
     /// When they were last seen so.
     seen: Mutex<Option<Instant>>,
 }
@@ -58,12 +85,19 @@ pub(crate) struct Files {
 impl Files {
     /// As they are now.
     pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
-        Self { marks: Marks::of(&paths), paths, seen: Mutex::default() }
+        Self::and_guarded(paths, Vec::new())
+    }
+
+    /// The same beside others of which only counts who may write them.
+    pub(crate) fn and_guarded(paths: Vec<PathBuf>, guarded: Vec<PathBuf>) -> Self {
+        let (marks, guards) = (Marks::of(&paths), Guards::of(&guarded));
+        Self { paths, marks, guarded, guards, seen: Mutex::default() }
     }
 
     /// Whether they are what they were.
     pub(crate) fn are_unchanged(&self) -> bool {
-        let are_unchanged = Marks::of(&self.paths) == self.marks;
+        let are_unchanged =
+            Marks::of(&self.paths) == self.marks && Guards::of(&self.guarded) == self.guards;
         *self.seen() = are_unchanged.then(Instant::now);
         are_unchanged
     }
@@ -100,6 +134,28 @@ mod tests {
         std::fs::write(&files[1], "3").unwrap();
         std::thread::sleep(2 * LATELY);
         assert!(!seen.were_unchanged() && !seen.are_unchanged());
+        std::fs::remove_dir_all(&folder).unwrap();
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn of_what_is_guarded_only_counts_who_may_write_it() {
+        use std::os::unix::fs::PermissionsExt;
+        let folder = std::env::temp_dir().join(format!("haft-guard-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        let state = folder.join("state");
+        std::fs::write(&state, "1").unwrap();
+        let seen = Files::and_guarded(Vec::new(), vec![folder.clone(), state.clone()]);
+        std::fs::write(&state, "22").unwrap();
+        std::fs::write(folder.join("other"), "3").unwrap();
+        assert!(seen.are_unchanged());
+        for path in [&state, &folder] {
+            let before = std::fs::metadata(path).unwrap().permissions();
+            std::fs::set_permissions(path, PermissionsExt::from_mode(0o777)).unwrap();
+            assert!(!seen.are_unchanged(), "{}", path.display());
+            std::fs::set_permissions(path, before).unwrap();
+            assert!(seen.are_unchanged(), "{}", path.display());
+        }
         std::fs::remove_dir_all(&folder).unwrap();
     }
 }

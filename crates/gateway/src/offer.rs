@@ -41,6 +41,16 @@ impl Offer {
         self.tool.action(&self.action)
     }
 
+    /// The same as agents are told of it.
+    pub(crate) fn told(&self) -> Option<Action> {
+        let mut action = self.declared()?.clone();
+        if self.package.is_taken_back {
+            let said = action.description.as_deref().or(action.summary.as_deref());
+            action.description = Some(warned(said));
+        }
+        Some(action)
+    }
+
     /// A few words on what it does.
     pub(crate) fn summary(&self) -> &str {
         let said =
@@ -75,13 +85,14 @@ pub(crate) fn offers(packages: &[Arc<Shelved>], known: &[Named]) -> (Vec<Offer>,
     for (definition, name) in definitions.into_iter().zip(exported.names) {
         let found = callable.iter().find(|(_, tool)| tool.package.canonical_id() == name.package);
         let Some((package, tool)) = found else { continue };
-        let mut definition = match own(tool, &name.action) {
-            Some(own) => as_the_server_said(own, definition),
+        let action = tool.action(&name.action);
+        let mut definition = match action.and_then(|action| Some((action, tool.said_of(action)?))) {
+            Some((action, said)) if package.declares => filled_up(definition, said, action),
+            Some((_, said)) => as_the_server_said(said, definition),
             None => definition,
         };
         if package.is_taken_back {
-            let said = definition["description"].as_str().unwrap_or_default();
-            definition["description"] = format!("{said}\n\n{TAKEN_BACK}").trim_start().into();
+            definition["description"] = warned(definition["description"].as_str()).into();
         }
         let exposed = names.of_action(&name);
         definition["name"] = exposed.clone().into();
@@ -134,10 +145,26 @@ impl<'n> Names<'n> {
     }
 }
 
-/// What a server said of one of its tools, as it was approved.
-pub(crate) fn own<'t>(tool: &'t Tool, action: &str) -> Option<&'t Value> {
-    let surface = tool.surface.as_ref()?;
-    surface.tools().iter().find(|one| one.get("name").and_then(Value::as_str) == Some(action))
+/// What a version that was taken back is described as.
+fn warned(said: Option<&str>) -> String {
+    format!("{}\n\n{TAKEN_BACK}", said.unwrap_or_default()).trim_start().to_owned()
+}
+
+/// The definition of what a package declares, with what its server shows of it beside. Of what it does, the author's word counts,
+/// where there is one.
+fn filled_up(mut ours: Value, said: &Value, action: &Action) -> Value {
+    if let Some(icons) = said.get("icons") {
+        ours["icons"] = icons.clone();
+    }
+    let is_said = [action.side_effects.is_some(), action.idempotent.is_some()];
+    for key in ["readOnlyHint", "destructiveHint", "openWorldHint", "idempotentHint"] {
+        let is_said = is_said[usize::from(key == "idempotentHint")];
+        match said.pointer(&format!("/annotations/{key}")) {
+            Some(hint) if !is_said => ours["annotations"][key] = hint.clone(),
+            _ => {}
+        }
+    }
+    ours
 }
 
 /// The definition of a server with everything that it said, under our name. What it left out of its hints is what it would

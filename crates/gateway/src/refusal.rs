@@ -7,8 +7,12 @@ use ledger::audit;
 use policy::Denial;
 use serde_json::{Value, json};
 
+use crate::gateway::Gateway;
 use crate::shelf::{Shelved, Stock};
 use crate::steward::Standing;
+
+/// Whether to try again what the owner can do something about.
+const DONE: &str = "Make the same call again once that is done.";
 
 /// Whether to try what is switched off again.
 const OFF: &str = "Do not try again before they have done that.";
@@ -17,12 +21,12 @@ const OFF: &str = "Do not try again before they have done that.";
 const BROKEN: &str = "Do not try again before they have mended it.";
 
 /// The result of a call that came to nothing.
-pub(crate) fn told(error: &CallError, tool: &Tool, console: Option<&str>) -> Value {
-    let refusal = value(error, tool, console);
+pub(crate) fn told(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value {
+    let refusal = value(error, tool, gateway);
     let text = |key: &str| refusal[key].as_str().map(|words| format!(" {words}"));
     let words = format!(
         "{}.{}{} (code: {})",
-        error.message.trim_end_matches('.'),
+        message(error).trim_end_matches('.'),
         text("grant").unwrap_or_default(),
         text("retry").unwrap_or_default(),
         error.kind.code(),
@@ -35,22 +39,38 @@ pub(crate) fn told(error: &CallError, tool: &Tool, console: Option<&str>) -> Val
 }
 
 /// The same, for programs.
-pub(crate) fn value(error: &CallError, tool: &Tool, console: Option<&str>) -> Value {
-    let id = tool.package.canonical_id();
-    let mut told = json!({ "code": error.kind.code(), "message": error.message });
-    if let Some(grant) = grant(error, &id, console) {
+pub(crate) fn value(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value {
+    let (id, console) = (tool.package.canonical_id(), gateway.console.as_deref());
+    let remedies = gateway.shelf.steward().remedies(error, tool);
+    let mut told = json!({ "code": error.kind.code(), "message": message(error) });
+    if let Some(grant) = grant(error, &id, console, &remedies) {
         told["who"] = "owner".into();
         told["grant"] = grant.into();
     }
-    told["retry"] = retry(error).into();
+    told["retry"] = retry(error, &remedies).into();
     if let Some(details) = error.details.as_object().filter(|details| !details.is_empty()) {
         told["details"] = Value::Object(details.clone());
     }
     told
 }
 
-/// Who can change that, and how.
-fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
+/// What happened.
+fn message(error: &CallError) -> Cow<'_, str> {
+    if error.kind.is_refusal() { of_owner(&error.message).into() } else { (&*error.message).into() }
+}
+
+/// What is said to the owner, as it is said of them.
+pub(crate) fn of_owner(words: &str) -> String {
+    words.replace("your policy", "the owner's policy")
+}
+
+/// Who can change that, and how: in the words that the owner would read at a terminal, where there are any.
+fn grant(
+    error: &CallError,
+    id: &str,
+    console: Option<&str>,
+    remedies: &[String],
+) -> Option<String> {
     let named = error.details["step"]["package"].as_str().unwrap_or(id);
     Some(match &error.kind {
         Kind::NeedsApproval(_) => {
@@ -63,7 +83,6 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
         Kind::NeedsLogin => {
             format!("The owner signs in with `haft login {named}{}`.", scopes(error))
         }
-        Kind::MissingInput => format!("The owner sets it with `haft secret set {named} NAME`."),
         Kind::Blocked(place) => {
             let kind = place.kind().name();
             format!("The owner grants it with `haft grant {named} --{kind} {}`.", place.asked)
@@ -76,6 +95,10 @@ fn grant(error: &CallError, id: &str, console: Option<&str>) -> Option<String> {
             "They were asked about this very call, and their no stands.".to_owned()
         }
         Kind::Denied if is(error, &Denial::Disabled) => switched_on_by(named, console),
+        // Only whoever wrote it can change that.
+        Kind::Denied if is(error, &Denial::NoLogin) => return None,
+        _ if !remedies.is_empty() => format!("For the owner: {}.", remedies.join("; ")),
+        Kind::MissingInput => format!("The owner sets it with `haft secret set {named} NAME`."),
         Kind::Denied => "The owner decides that in policy.toml.".to_owned(),
         _ => return None,
     })
@@ -159,20 +182,19 @@ fn scopes(error: &CallError) -> String {
 }
 
 /// Whether to try again, and when.
-fn retry(error: &CallError) -> Cow<'static, str> {
+fn retry(error: &CallError, remedies: &[String]) -> Cow<'static, str> {
     // What was used up comes back.
     if let Some(free) = error.details["limit"]["free_at"].as_str() {
         return format!("Make the same call again after {free}, and not before.").into();
     }
     let words = match &error.kind {
         Kind::NeedsApproval(_) => "Make exactly the same call again once they have answered.",
-        Kind::NeedsLogin | Kind::MissingInput | Kind::Blocked(_) => {
-            "Make the same call again once that is done."
-        }
+        Kind::NeedsLogin | Kind::MissingInput | Kind::Blocked(_) => DONE,
         Kind::Denied if is(error, &Denial::Refused) => {
             "Do not make this call again unless they ask you to."
         }
         Kind::Denied if is(error, &Denial::Disabled) => OFF,
+        _ if !remedies.is_empty() => DONE,
         Kind::Denied | Kind::Distrusted => "Do not try again: it stays refused.",
         Kind::BadInput => "Call it again with other arguments.",
         Kind::Unavailable | Kind::TimedOut if error.passes_after.is_some() => {
@@ -198,16 +220,33 @@ mod tests {
     fn a_no_of_the_owner_is_told_as_one_and_so_is_a_tool_that_is_switched_off() {
         let no = CallError::new(Kind::Denied, Denial::Refused.to_string());
         assert_eq!(
-            grant(&no, "mcpb:a", None).unwrap() + " " + &retry(&no),
+            grant(&no, "mcpb:a", None, &[]).unwrap() + " " + &retry(&no, &[]),
             "They were asked about this very call, and their no stands. Do not make this call again unless they ask you to."
         );
         let off = format!("the step `b` (`mcpb:b`) is refused: {}", Denial::Disabled);
         let off = CallError::new(Kind::Denied, off).with("step", json!({ "package": "mcpb:b" }));
-        let told = grant(&off, "mcpb:a", Some("http://127.0.0.1:1")).unwrap();
+        let told = grant(&off, "mcpb:a", Some("http://127.0.0.1:1"), &[]).unwrap();
         assert!(told.contains("`haft enable mcpb:b`, or at http://127.0.0.1:1/tools."), "{told}");
         let policy = CallError::new(Kind::Denied, Denial::Package.to_string());
-        assert!(grant(&policy, "mcpb:a", None).unwrap().contains("policy.toml"));
-        assert_eq!(retry(&policy), "Do not try again: it stays refused.");
+        assert!(grant(&policy, "mcpb:a", None, &[]).unwrap().contains("policy.toml"));
+        assert_eq!(retry(&policy, &[]), "Do not try again: it stays refused.");
+    }
+
+    #[test]
+    fn what_the_owner_can_do_is_told_in_their_words_and_is_worth_another_call() {
+        let words = "`haft grant mcpb:a --read /k` lets it be given";
+        for kind in [Kind::Denied, Kind::Unavailable, Kind::MissingInput, Kind::BadInput] {
+            let (error, words) =
+                (CallError::new(kind, "the secret is not given"), [words.to_owned()]);
+            let told = grant(&error, "mcpb:a", None, &words).unwrap();
+            assert_eq!(told, format!("For the owner: {}.", words[0]));
+            assert_eq!(retry(&error, &words), DONE);
+        }
+        // A no stands, whatever else would be needed.
+        let no = CallError::new(Kind::Denied, Denial::Refused.to_string());
+        assert!(
+            grant(&no, "mcpb:a", None, &[words.to_owned()]).unwrap().contains("their no stands")
+        );
     }
 
     #[test]
@@ -216,19 +255,27 @@ mod tests {
         let error = CallError::new(Kind::Denied, "your policy allows 3 calls a day")
             .with("limit", json!({ "free_at": free }));
         assert_eq!(
-            retry(&error),
+            retry(&error, &[]),
             format!("Make the same call again after {free}, and not before.")
         );
         let never = CallError::new(Kind::Denied, "your policy allows 0 calls a day")
             .with("limit", json!({ "free_at": null }));
-        assert_eq!(retry(&never), "Do not try again: it stays refused.");
+        assert_eq!(retry(&never, &[]), "Do not try again: it stays refused.");
+    }
+
+    #[test]
+    fn the_policy_is_that_of_the_owner_and_the_words_of_a_tool_are_its_own() {
+        let refused = CallError::new(Kind::Denied, Denial::Package.to_string());
+        assert_eq!(message(&refused), "the owner's policy refuses this package");
+        let failed = CallError::new(Kind::Failed, "your policy has run out");
+        assert_eq!(message(&failed), "your policy has run out");
     }
 
     #[test]
     fn whoever_signs_in_is_told_the_scopes_that_a_shell_reads_as_words() {
         let error = CallError::new(Kind::NeedsLogin, "the server wants you to be granted more")
             .with("scopes", ["mcp:write", "$(rm)", "--help", "https://a.test/mail.read", "a b"]);
-        let told = grant(&error, "mcpb:mail", None).unwrap();
+        let told = grant(&error, "mcpb:mail", None, &[]).unwrap();
         let command = "haft login mcpb:mail --scope mcp:write --scope https://a.test/mail.read";
         assert_eq!(told, format!("The owner signs in with `{command}`."));
     }

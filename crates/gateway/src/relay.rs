@@ -5,18 +5,23 @@
 
 use std::collections::HashSet;
 use std::io;
+use std::time::Duration;
 
-use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use serde_json::{Value, json};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::mcp::error::{Code, Error};
 use crate::mcp::message::{self, Id, Message};
+use crate::outbox::Outbox;
 
 /// How much is read at a time.
 const ROOM: usize = 64 << 10;
+
+/// How long a host may take to end its part of a conversation that the client has ended.
+const FAREWELL: Duration = Duration::from_secs(2);
 
 /// Brings a connection to the host, which may have to be started first.
 pub trait Reach {
@@ -32,7 +37,9 @@ struct Known {
     initialized: Option<String>,
     /// What was asked and not answered.
     open: HashSet<Id>,
-    /// What of that was asked in a batch. One that is refused is answered without an id, for all of it.
+    /// What goes on until it is called off: nobody waits for its end.
+    listening: HashSet<Id>,
+    /// What of the former was asked in a batch. One that is refused is answered without an id, for all of it.
     batched: HashSet<Id>,
     /// How often a host was greeted for the client, and whose answer is not for it.
     greeted: u64,
@@ -40,6 +47,8 @@ struct Known {
 }
 
 /// Passes lines on until the client ends, and what it had asked by then is answered.
+///
+/// Both ways go on side by side: neither waits for the other, however much is on its way.
 pub async fn relay(
     reach: &impl Reach,
     input: impl AsyncRead + Unpin,
@@ -49,59 +58,78 @@ pub async fn relay(
     let mut known = Known::default();
     let mut host = Some(Host::of(reach.reach().await?));
     let (mut asked, mut answered) = (Vec::new(), Vec::new());
+    let (mut to_host, mut to_client) = (Outbox::default(), Outbox::default());
     let mut is_over = false;
     loop {
-        if is_over && (host.is_none() || known.open.is_empty()) {
-            return Ok(());
-        }
-        let Some(Host { from, to }) = &mut host else {
+        let Some(Host { from, to, hears }) = &mut host else {
             // Nobody is there; the next message of the client brings somebody.
-            is_over = client.read_until(b'\n', &mut asked).await? == 0;
-            if !is_over {
-                let mut new = Host::of(reach.reach().await?);
-                known.greet_again(&mut new.to).await?;
-                known.ask(&asked);
-                new.to.write_all(&asked).await?;
-                host = Some(new);
+            to_client.drain(&mut output).await?;
+            if is_over || !read_line(&mut client, &mut asked).await? {
+                return Ok(());
             }
-            asked.clear();
+            host = Some(Host::of(reach.reach().await?));
+            known.greet_again(&mut to_host);
+            known.ask(&asked);
+            to_host.take(&mut asked);
             continue;
         };
+        if is_over && known.open.is_empty() && to_host.is_empty() && to_client.is_empty() {
+            return known.hear_out(from, to, &mut output).await;
+        }
         tokio::select! {
-            read = client.read_until(b'\n', &mut asked), if !is_over => {
-                is_over = read? == 0 && asked.is_empty();
+            read = read_line(&mut client, &mut asked), if !is_over && *hears && to_host.is_empty() => {
+                is_over = !read?;
                 known.ask(&asked);
-                if to.write_all(&asked).await.is_err() {
-                    known.give_up(&mut output).await?;
-                    host = None;
-                }
-                asked.clear();
+                to_host.take(&mut asked);
             }
-            read = from.read_until(b'\n', &mut answered) => {
+            read = from.read_until(b'\n', &mut answered), if to_client.is_empty() => {
                 let is_whole = matches!(read, Ok(count) if count > 0) && answered.ends_with(b"\n");
                 if !is_whole {
-                    known.give_up(&mut output).await?;
+                    known.give_up(&mut to_client);
+                    to_host.clear();
                     host = None;
                 } else if known.answer(&answered) {
-                    output.write_all(&answered).await?;
-                    output.flush().await?;
+                    to_client.take(&mut answered);
                 }
                 answered.clear();
             }
+            told = to_host.drain(to), if !to_host.is_empty() => {
+                if told.is_err() {
+                    // It is gone; what it had said before that is heard still.
+                    *hears = false;
+                    to_host.clear();
+                }
+            }
+            told = to_client.drain(&mut output), if !to_client.is_empty() => told?,
         }
     }
+}
+
+/// Reads a line, which has an end also where its client left it out; `false` where there is none any more. What was read stays where
+/// this is given up.
+async fn read_line(
+    client: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> io::Result<bool> {
+    client.read_until(b'\n', line).await?;
+    if !line.is_empty() && !line.ends_with(b"\n") {
+        line.push(b'\n');
+    }
+    Ok(!line.is_empty())
 }
 
 /// The connection to a host.
 struct Host {
     from: BufReader<OwnedReadHalf>,
     to: OwnedWriteHalf,
+    /// Whether it takes what it is told, as far as we know.
+    hears: bool,
 }
 
 impl Host {
     fn of(stream: UnixStream) -> Self {
         let (from, to) = stream.into_split();
-        Self { from: BufReader::with_capacity(ROOM, from), to }
+        Self { from: BufReader::with_capacity(ROOM, from), to, hears: true }
     }
 }
 
@@ -118,15 +146,22 @@ impl Known {
                     if request.method == "initialize" {
                         self.greeting = request.params().ok();
                     }
-                    // Nobody waits for the end of what goes on until the end.
-                    if request.method != "subscriptions/listen" {
-                        self.open.insert(request.id);
-                    }
+                    let asked = match &*request.method {
+                        "subscriptions/listen" => &mut self.listening,
+                        _ => &mut self.open,
+                    };
+                    asked.insert(request.id);
                 }
                 Ok(Message::Notification { method, .. })
                     if method == "notifications/initialized" =>
                 {
-                    self.initialized = Some(format!("{text}\n"));
+                    self.initialized = Some(text.to_owned());
+                }
+                Ok(Message::Notification { method, params }) => {
+                    // What is called off need not be answered.
+                    if let Some(id) = message::called_off(&method, params) {
+                        self.forget(&id);
+                    }
                 }
                 _ => {}
             }
@@ -141,8 +176,7 @@ impl Known {
                     if self.swallow.take_if(|ours| *ours == id).is_some() {
                         return false;
                     }
-                    self.open.remove(&id);
-                    self.batched.remove(&id);
+                    self.forget(&id);
                 }
                 Err(_) if is_refusal(text) => {
                     for id in self.batched.drain() {
@@ -155,31 +189,63 @@ impl Known {
         true
     }
 
+    /// Forgets a request that nobody waits for any more.
+    fn forget(&mut self, id: &Id) {
+        for asked in [&mut self.open, &mut self.listening, &mut self.batched] {
+            asked.remove(id);
+        }
+    }
+
+    /// Lets a host say what it has left to say once it is told that the client ended, such as that a line was none.
+    async fn hear_out(
+        &mut self,
+        from: &mut (impl AsyncBufRead + Unpin),
+        to: &mut (impl AsyncWrite + Unpin),
+        output: &mut (impl AsyncWrite + Unpin),
+    ) -> io::Result<()> {
+        let hearing = async {
+            let mut line = Vec::new();
+            to.shutdown().await?;
+            while from.read_until(b'\n', &mut line).await? > 0 && line.ends_with(b"\n") {
+                if self.answer(&line) {
+                    output.write_all(&line).await?;
+                    output.flush().await?;
+                }
+                line.clear();
+            }
+            Ok(())
+        };
+        // A host that is gone, or does not come to its end, has nothing to say.
+        let heard: Result<io::Result<()>, _> = tokio::time::timeout(FAREWELL, hearing).await;
+        drop(heard);
+        Ok(())
+    }
+
     /// Answers what nobody will answer any more.
-    async fn give_up(&mut self, output: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    fn give_up(&mut self, to_client: &mut Outbox) {
+        self.batched.clear();
         for id in self.open.drain() {
             let words = "the host of the tools ended before it answered; it is started again with the next request";
-            let mut text = message::answer(Some(&id), &Err(Error::new(Code::Internal, words)));
-            text.push('\n');
-            output.write_all(text.as_bytes()).await?;
+            to_client.line(&message::answer(Some(&id), &Err(Error::new(Code::Internal, words))));
         }
-        output.flush().await
+        for id in self.listening.drain() {
+            let told =
+                json!({ "requestId": id.to_value(), "reason": "the host of the tools ended" });
+            to_client.line(&message::notification("notifications/cancelled", &told));
+        }
     }
 
     /// Greets a new host as the client greeted the first.
-    async fn greet_again(&mut self, host: &mut (impl AsyncWrite + Unpin)) -> io::Result<()> {
+    fn greet_again(&mut self, to_host: &mut Outbox) {
         if let Some(params) = &self.greeting {
             self.greeted += 1;
             let id = Id::again(self.greeted);
-            let line = message::request(&id, "initialize", params);
-            host.write_all(line.as_bytes()).await?;
-            host.write_all(b"\n").await?;
+            to_host.line(&message::request(&id, "initialize", params));
             self.swallow = Some(id);
         }
-        if let Some(line) = &self.initialized {
-            host.write_all(line.as_bytes()).await?;
+        if let Some(text) = &self.initialized {
+            to_host.line(text);
         }
-        Ok(())
     }
 }
 
@@ -198,4 +264,120 @@ fn parts(line: &[u8]) -> Vec<&str> {
     }
     let batch: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
     batch.into_iter().map(RawValue::get).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::RefCell;
+
+    use tokio::io::duplex;
+
+    use super::*;
+
+    /// How long what should happen may take.
+    const PATIENCE: Duration = Duration::from_secs(20);
+
+    /// Connections to hosts that are there already.
+    struct There(RefCell<Vec<UnixStream>>);
+
+    impl Reach for There {
+        async fn reach(&self) -> io::Result<UnixStream> {
+            self.0.borrow_mut().pop().ok_or_else(|| io::ErrorKind::NotFound.into())
+        }
+    }
+
+    fn there() -> (There, UnixStream) {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        (There(RefCell::new(vec![ours])), theirs)
+    }
+
+    async fn line(from: &mut (impl AsyncBufRead + Unpin)) -> String {
+        let mut line = String::new();
+        from.read_line(&mut line).await.unwrap();
+        line
+    }
+
+    #[tokio::test]
+    async fn both_may_write_before_they_read() {
+        let (reach, host) = there();
+        let (client, ours) = duplex(64);
+        let (input, output) = tokio::io::split(ours);
+        let long = |id: &str| {
+            format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"x\",\"params\":{{\"a\":\"{}\"}}}}\n",
+                "x".repeat(2 << 20)
+            )
+        };
+        let (asked, told) = (long("1"), long("\"haft-1\""));
+        let hosting = async {
+            let (from, mut to) = host.into_split();
+            let mut from = BufReader::new(from);
+            for _ in 0..3 {
+                // It reads when it has written.
+                to.write_all(told.as_bytes()).await.unwrap();
+                assert!(line(&mut from).await == asked);
+            }
+            to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n").await.unwrap();
+            assert_eq!(line(&mut from).await, "");
+        };
+        let (from, mut to) = tokio::io::split(client);
+        let mut from = BufReader::new(from);
+        let asking = async {
+            for _ in 0..3 {
+                to.write_all(asked.as_bytes()).await.unwrap();
+            }
+            to.shutdown().await.unwrap();
+        };
+        let reading = async {
+            for _ in 0..3 {
+                assert!(line(&mut from).await == told);
+            }
+            assert!(line(&mut from).await.contains("result"));
+        };
+        let all = async { tokio::join!(relay(&reach, input, output), hosting, asking, reading) };
+        let (relayed, ..) = tokio::time::timeout(PATIENCE, all).await.expect("both wait for ever");
+        relayed.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_a_host_said_before_it_went_is_passed_on_and_the_rest_is_answered_once() {
+        let (reach, host) = there();
+        let (client, ours) = duplex(1 << 20);
+        let (input, output) = tokio::io::split(ours);
+        let (from, mut to) = tokio::io::split(client);
+        let mut from = BufReader::new(from);
+        let talking = async {
+            for text in [
+                "{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n",
+                "{\"jsonrpc\":\"2.0\",\"id\":\"\\u0061\",\"method\":\"x\"}\n",
+                "{\"jsonrpc\":\"2.0\",\"id\":3,\"method\":\"x\"}\n",
+                "{\"jsonrpc\":\"2.0\",\"id\":4,\"method\":\"subscriptions/listen\"}\n",
+                "{\"jsonrpc\":\"2.0\",\"method\":\"notifications/cancelled\",\"params\":{\"requestId\":\"a\"}}\n",
+            ] {
+                to.write_all(text.as_bytes()).await.unwrap();
+            }
+            let (hears, mut tells) = host.into_split();
+            let mut hears = BufReader::new(hears);
+            for _ in 0..5 {
+                line(&mut hears).await;
+            }
+            tells
+                .write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n{\"half")
+                .await
+                .unwrap();
+            drop((hears, tells));
+            let told = [line(&mut from).await, line(&mut from).await, line(&mut from).await];
+            assert!(told[0].contains("\"id\":1,\"result\""), "{told:?}");
+            assert!(told[1].contains("\"id\":3,\"error\""), "{told:?}");
+            assert!(
+                told[2].contains("notifications/cancelled") && told[2].contains("\"requestId\":4"),
+                "{told:?}"
+            );
+            to.shutdown().await.unwrap();
+            assert_eq!(line(&mut from).await, "");
+        };
+        let all = async { tokio::join!(relay(&reach, input, output), talking) };
+        let (relayed, ()) = tokio::time::timeout(PATIENCE, all).await.expect("nobody waits");
+        relayed.unwrap();
+    }
 }

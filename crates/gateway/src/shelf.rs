@@ -9,7 +9,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use host::{Host, Tool, actions_of};
+use host::{Host, Tool};
 use manifest::model::Trust;
 use policy::Policy;
 
@@ -76,16 +76,18 @@ pub(crate) struct Shelved {
     pub(crate) standing: Standing,
     pub(crate) trust: Trust,
     pub(crate) is_taken_back: bool,
+    /// Whether it says itself what can be called of it; else its server does.
+    pub(crate) declares: bool,
     pub(crate) tool: Result<Arc<Tool>, String>,
     files: Files,
 }
 
 impl Shelved {
-    fn new(package: Package) -> Self {
+    fn new(package: Package, declares: bool) -> Self {
         let Package { id, version, is_enabled, standing, trust, is_taken_back, tool, files } =
             package;
         let (files, tool) = (Files::new(files), tool.map(Arc::new));
-        Self { id, version, is_enabled, standing, trust, is_taken_back, tool, files }
+        Self { id, version, is_enabled, standing, trust, is_taken_back, declares, tool, files }
     }
 
     /// The same when it cannot be called, and why.
@@ -97,6 +99,7 @@ impl Shelved {
             standing: self.standing,
             trust: self.trust,
             is_taken_back: self.is_taken_back,
+            declares: self.declares,
             tool: Err(words.to_owned()),
             files: Files::new(Vec::new()),
         }
@@ -137,7 +140,7 @@ impl Shelf {
 
     /// Reads it anew, for whoever has the right to.
     async fn read_again(&self, before: &Stock) -> Arc<Stock> {
-        let files = Files::new(self.steward.files());
+        let files = files_of(&*self.steward);
         let read = Stock::read(&self.steward, before.host.clone(), before.number + 1).await;
         let stock = read.unwrap_or_else(|words| before.closed(files, words));
         let stock = Arc::new(stock);
@@ -168,7 +171,8 @@ impl Shelf {
         self.newest().host.clone()
     }
 
-    fn newest(&self) -> Arc<Stock> {
+    /// What was installed when it was last looked.
+    pub(crate) fn newest(&self) -> Arc<Stock> {
         Arc::clone(&lock(&self.newest))
     }
 }
@@ -178,24 +182,23 @@ impl Stock {
         let asked = Arc::clone(steward);
         let reading = tokio::task::spawn_blocking(move || {
             // What changes while it is read is read once more.
-            let files = Files::new(asked.files());
+            let files = files_of(&*asked);
             Ok::<_, String>((files, asked.settings()?, asked.packages()?))
         });
         let read = reading.await.map_err(|error| format!("the reading broke off: {error}"))?;
-        let (files, settings, mut packages) = read?;
-        for one in &mut packages {
-            let Ok(tool) = &mut one.tool else { continue };
-            let Some(surface) = &tool.surface else { continue };
-            if tool.package.actions.is_empty() {
-                match actions_of(surface, Instant::now() + READING).await {
-                    Ok(actions) => tool.package.actions = actions,
-                    Err(error) => one.tool = Err(error.to_string()),
+        let (files, settings, read) = read?;
+        let mut packages = Vec::with_capacity(read.len());
+        for mut one in read {
+            let mut declares = true;
+            if let Ok(tool) = &mut one.tool {
+                declares = !tool.package.actions.is_empty();
+                if let Err(error) = tool.take_offered(Instant::now() + READING).await {
+                    one.tool = Err(error.to_string());
                 }
             }
+            packages.push(Arc::new(Shelved::new(one, declares)));
         }
         let (policy, home) = (settings.policy.clone(), settings.home.clone());
-        let packages: Vec<_> =
-            packages.into_iter().map(|one| Arc::new(Shelved::new(one))).collect();
         let state = &host.records().state;
         let named = named(&packages, state).await;
         let offers: Vec<_> = named?.into_iter().map(Arc::new).collect();
@@ -277,13 +280,7 @@ impl Stock {
         }
         let known = self.host.records().state.names().await.ok()?;
         let named = known.into_iter().find(|one| one.exposed == name)?;
-        let is_shown = match view {
-            View::All | View::Raw(_) => true,
-            View::Profile(profile) => {
-                let profile = self.policy.profiles.get(profile);
-                profile.is_some_and(|one| one.holds(&named.package, &named.action))
-            }
-        };
+        let is_shown = view.holds(&self.policy, &named.package, &named.action);
         let package = self.packages.iter().find(|one| is_shown && one.id == named.package);
         package.filter(is_out).map(|one| (Arc::clone(one), named.action))
     }
@@ -331,6 +328,11 @@ impl Stock {
         };
         self.offers.iter().map(rank).collect()
     }
+}
+
+/// What all of it goes by, as that is now.
+fn files_of(steward: &dyn Steward) -> Files {
+    Files::and_guarded(steward.files(), steward.guarded())
 }
 
 /// What is told while nothing can be called, for this reason.

@@ -24,6 +24,9 @@ const SOCKET: &str = "host.sock";
 /// Locked by the host of the home for as long as it runs.
 const LOCK: &str = "host.lock";
 
+/// The version of this program.
+const OWN: &str = env!("CARGO_PKG_VERSION");
+
 /// The longest first line.
 const LONGEST: u64 = 64 << 10;
 
@@ -258,8 +261,11 @@ async fn welcome(
     check_owner(&stream)?;
     let line = tokio::time::timeout(PATIENCE, first_line(&mut stream)).await;
     let line = line.map_err(|_| io::Error::from(io::ErrorKind::TimedOut))??;
-    let wish: Wish = serde_json::from_slice(&line)?;
-    let is_same = wish.version == env!("CARGO_PKG_VERSION");
+    let wish: Wish = match serde_json::from_slice(&line) {
+        Ok(wish) => wish,
+        Err(wrong) => return part(&line, wrong, stream, stay, stop).await,
+    };
+    let is_same = wish.version == OWN;
     let caller = match wish.want {
         // Whoever started it where it can be seen ends it there.
         Want::Retire if matches!(stay, Stay::Always) => {
@@ -280,7 +286,9 @@ async fn welcome(
             );
             return tell(&mut stream, &told).await;
         }
-        Want::Speak { .. } if !is_same => {
+        // One that was started for clients makes room for another of their version; what its owner started stays, and what
+        // follows is MCP, whatever the version.
+        Want::Speak { .. } if !is_same && matches!(stay, Stay::While(_)) => {
             tell(&mut stream, &Told::Outdated).await?;
             stop.cancel();
             return Ok(());
@@ -304,6 +312,33 @@ async fn welcome(
     }
 }
 
+/// Parts with somebody of another version, whose wish we do not understand: one of us has to be replaced.
+async fn part(
+    line: &[u8],
+    wrong: serde_json::Error,
+    mut stream: UnixStream,
+    stay: Stay,
+    stop: &CancellationToken,
+) -> io::Result<()> {
+    #[derive(Deserialize)]
+    struct Said {
+        version: String,
+    }
+    let version = serde_json::from_slice::<Said>(line)?.version;
+    if version == OWN {
+        return Err(wrong.into());
+    }
+    if let Stay::While(_) = stay {
+        tell(&mut stream, &Told::Outdated).await?;
+        stop.cancel();
+        return Ok(());
+    }
+    let words = format!(
+        "`haft serve` of version {OWN} serves this home and does not understand version {version}; end it, and start it again with this one"
+    );
+    tell(&mut stream, &Told::Refused(words)).await
+}
+
 /// What is to be shown, or why it cannot be.
 async fn view(
     gateway: &Arc<Gateway>,
@@ -320,7 +355,7 @@ async fn view(
             Some(package) => Ok(View::Raw(package.id.clone())),
             None => Err(format!("`{id}` is not installed")),
         },
-        (None, None) => Ok(View::All),
+        (None, None) => Ok(View::Usual),
     }
 }
 

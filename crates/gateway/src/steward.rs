@@ -1,11 +1,13 @@
 //! What a gateway has done for it by the program that runs it: what is installed is found, and what the owner's policy wants
 //! done is done.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::PathBuf;
 
 use host::violation::Violation;
-use host::{Settings, Tool};
+use host::{CallError, Settings, Tool};
+use manifest::export::Context;
 use manifest::model::Trust;
 use serde_json::Value;
 use vault::Secret;
@@ -15,17 +17,30 @@ pub trait Steward: fmt::Debug + Send + Sync + 'static {
     /// The files that say what is installed and what is allowed. When one of them is another, all of it is read anew.
     fn files(&self) -> Vec<PathBuf>;
 
+    /// What only the owner may write for all of that to be their word. When somebody else may, all of it is read anew, too.
+    fn guarded(&self) -> Vec<PathBuf>;
+
     /// What the host has to know, or why that cannot be said.
     fn settings(&self) -> Result<Settings, String>;
 
     /// What is installed.
     fn packages(&self) -> Result<Vec<Package>, String>;
 
+    /// What is known of tools beside what they declare, by the ids of their packages: what their authors show, and how their tests
+    /// went. It takes its time.
+    fn context(&self, tools: &[&Tool]) -> Result<BTreeMap<String, Context>, String>;
+
+    /// The ids of what is installed, the best by its rank first. It takes its time.
+    fn order(&self) -> Result<Vec<String>, String>;
+
     /// Tells whoever runs the gateway that nothing can be called from now on, and why; or that it can again.
     fn troubled(&self, words: Option<&str>);
 
     /// Does what the owner wants done about a tool that reached for what it was not given.
     fn violated(&self, tool: &Tool, violation: &Violation);
+
+    /// What the owner can do about a call that came to nothing, in the words of the command line: a phrase each.
+    fn remedies(&self, error: &CallError, tool: &Tool) -> Vec<String>;
 
     /// Does what somebody asks for, by the same way as at a terminal; what came of it, as programs are told.
     /// It takes its time.
@@ -194,7 +209,7 @@ pub struct Trouble {
 pub struct Package {
     /// With its dialect.
     pub id: String,
-    /// The version that is active, where it has one.
+    /// The version that is active, or that its catalog says, as far as that can be read.
     pub version: Option<String>,
     /// Whether it is switched on.
     pub is_enabled: bool,

@@ -1,17 +1,20 @@
 //! What one agent is shown of all that can be called.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use policy::policy::Which;
+use policy::policy::{Policy, Profile, Which};
 
-use crate::offer::{Offer, own};
-use crate::shelf::Stock;
+use crate::offer::Offer;
+use crate::shelf::{Shelved, Stock};
 
 /// What is looked at.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub enum View {
-    /// Everything.
+    /// What the policy shows where no profile is named: everything, if it says nothing of that.
     #[default]
+    Usual,
+    /// Everything.
     All,
     /// A profile of the policy.
     Profile(String),
@@ -20,10 +23,43 @@ pub enum View {
 }
 
 impl View {
+    /// What is looked at under a policy.
+    pub(crate) fn under(&self, policy: &Policy) -> Cow<'_, Self> {
+        match self {
+            Self::Usual if policy.profiles.contains_key(Profile::USUAL) => {
+                Cow::Owned(Self::Profile(Profile::USUAL.to_owned()))
+            }
+            Self::Usual => Cow::Owned(Self::All),
+            Self::All | Self::Profile(_) | Self::Raw(_) => Cow::Borrowed(self),
+        }
+    }
+
+    /// Whether it shows an action of a package.
+    pub(crate) fn holds(&self, policy: &Policy, package: &str, action: &str) -> bool {
+        self.shows(policy, |profile| profile.holds(package, action))
+    }
+
+    /// Whether it shows anything of a package, be it switched off or broken.
+    pub(crate) fn knows(&self, policy: &Policy, package: &Shelved) -> bool {
+        self.shows(policy, |profile| match &package.tool {
+            Ok(tool) => {
+                tool.package.actions.iter().any(|one| profile.holds(&package.id, &one.name))
+            }
+            Err(_) => profile.tools.iter().any(|which| which.is_of(&package.id)),
+        })
+    }
+
+    fn shows(&self, policy: &Policy, is_in: impl FnOnce(&Profile) -> bool) -> bool {
+        match &*self.under(policy) {
+            Self::Usual | Self::All | Self::Raw(_) => true,
+            Self::Profile(name) => policy.profiles.get(name).is_some_and(is_in),
+        }
+    }
+
     /// In a few words, for the log.
     pub(crate) fn name(&self) -> String {
         match self {
-            Self::All => "all".to_owned(),
+            Self::Usual | Self::All => "all".to_owned(),
             Self::Profile(name) => name.clone(),
             Self::Raw(package) => format!("raw {package}"),
         }
@@ -44,14 +80,11 @@ pub(crate) struct List {
 impl List {
     pub(crate) fn of(view: &View, stock: &Stock) -> Self {
         let (policy, no_pins) = (&stock.policy, Vec::new());
+        let view = &*view.under(policy);
         let held: Vec<_> = match view {
-            View::All => all(stock, |_| true),
-            View::Profile(name) => match policy.profiles.get(name) {
-                Some(profile) => {
-                    all(stock, |offer| profile.holds(&offer.package.id, &offer.action))
-                }
-                None => Vec::new(),
-            },
+            View::Usual | View::All | View::Profile(_) => {
+                all(stock, |offer| view.holds(policy, &offer.package.id, &offer.action))
+            }
             View::Raw(id) => {
                 let package = stock.package(id);
                 let is_its = |offer: &Offer| package.is_some_and(|one| one.id == offer.package.id);
@@ -62,9 +95,8 @@ impl List {
             }
         };
         let pins: Vec<&Which> = match view {
-            View::All => &no_pins,
+            View::Usual | View::All | View::Raw(_) => &no_pins,
             View::Profile(name) => policy.profiles.get(name).map_or(&no_pins, |one| &one.pinned),
-            View::Raw(_) => &no_pins,
         }
         .iter()
         .chain(&policy.agents.pinned)
@@ -78,7 +110,7 @@ impl List {
             .filter(|(_, offer)| !is_folded || is_pinned(offer))
             .map(|(_, offer)| match view {
                 View::Raw(_) => raw(offer),
-                View::All | View::Profile(_) => offer.text.clone(),
+                View::Usual | View::All | View::Profile(_) => offer.text.clone(),
             })
             .collect();
         Self { is_folded, text: shown.join(","), offers: held }
@@ -97,10 +129,8 @@ fn all(stock: &Stock, is_shown: impl Fn(&Offer) -> bool) -> Vec<(String, Arc<Off
 
 /// A definition under its own name: of a server, exactly what it said.
 fn raw(offer: &Offer) -> String {
-    if let Some(own) = own(&offer.tool, &offer.action) {
-        return own.to_string();
-    }
-    let mut definition = offer.definition.clone();
+    let said = offer.declared().and_then(|action| offer.tool.said_of(action));
+    let mut definition = said.unwrap_or(&offer.definition).clone();
     definition["name"] = offer.action.clone().into();
     definition.to_string()
 }

@@ -1,6 +1,7 @@
 //! A client that is spoken with, and one of its requests while it is worked on.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::fmt;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -8,7 +9,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use futures_util::future::{BoxFuture, FutureExt};
-use host::{Advance, CancellationToken, Peer, Progress, Refused};
+use host::{Advance, CancellationToken, Peer, Progress, Refused, TraceContext};
 use policy::{Surface, Who};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
@@ -18,7 +19,9 @@ use super::error::{Code, Error};
 use super::listen::Subscription;
 use super::message::{self, Id};
 use super::revision::{Meta, Revision, key};
+use super::watching::Watches;
 use crate::view::View;
+use crate::watch;
 
 /// How many messages wait for a client before what is only told it is left out.
 const QUEUE: usize = 256;
@@ -51,6 +54,10 @@ impl Line {
     /// Sends something; `false` where nobody is there any more.
     pub(crate) async fn send(&self, text: String) -> bool {
         self.0.send(text).await.is_ok()
+    }
+
+    fn is_closed(&self) -> bool {
+        self.0.is_closed()
     }
 
     /// Waits until nobody is there any more.
@@ -98,8 +105,10 @@ pub(crate) struct Client {
     asked: AtomicU64,
     /// Its requests that are worked on.
     running: Mutex<HashMap<Id, CancellationToken>>,
+    /// Calls off whatever is asked later.
+    gone: CancellationToken,
     /// The resources that it wants to be told about, in the older era.
-    pub(crate) watched: Mutex<HashSet<String>>,
+    pub(crate) watches: Watches,
     /// Where it is told what is no part of a request.
     outlet: Mutex<Option<Line>>,
     /// What it listens for, in the newer era.
@@ -138,7 +147,8 @@ impl Client {
             questions: Mutex::default(),
             asked: AtomicU64::new(0),
             running: Mutex::default(),
-            watched: Mutex::default(),
+            gone: CancellationToken::new(),
+            watches: Watches::default(),
             outlet: Mutex::default(),
             subscriptions: Mutex::default(),
         }
@@ -175,6 +185,11 @@ impl Client {
         *lock(&self.outlet) = Some(line);
     }
 
+    /// Whether it hears what is no part of a request.
+    pub(crate) fn is_heard(&self) -> bool {
+        lock(&self.outlet).as_ref().is_some_and(|outlet| !outlet.is_closed())
+    }
+
     /// Tells it something that is no part of a request.
     pub(crate) fn notify(&self, method: &str, params: &Value) {
         if let Some(outlet) = &*lock(&self.outlet) {
@@ -185,28 +200,35 @@ impl Client {
     /// Notes a request that is worked on, until what comes back is dropped. Its id must be its own.
     pub(crate) fn begin(self: &Arc<Self>, id: &Id) -> Result<Begun, Error> {
         let cancel = CancellationToken::new();
-        let before = lock(&self.running).insert(id.clone(), cancel.clone());
-        if let Some(before) = before {
-            lock(&self.running).insert(id.clone(), before);
-            let words = "a request of this id is being worked on already";
-            return Err(Error::new(Code::BadRequest, words));
+        match lock(&self.running).entry(id.clone()) {
+            Entry::Occupied(_) => {
+                let words = "a request of this id is being worked on already";
+                return Err(Error::new(Code::BadRequest, words));
+            }
+            Entry::Vacant(free) => free.insert(cancel.clone()),
+        };
+        if self.gone.is_cancelled() {
+            cancel.cancel();
         }
         Ok(Begun { client: Arc::clone(self), id: id.clone(), cancel })
     }
 
     /// Calls off a request.
-    pub(crate) fn cancel(&self, id: &str) {
-        let running = lock(&self.running);
-        if let Some((_, cancel)) = running.iter().find(|(known, _)| known.text() == id) {
+    pub(crate) fn cancel(&self, id: &Id) {
+        if let Some(cancel) = lock(&self.running).get(id) {
             cancel.cancel();
         }
     }
 
-    /// Calls off everything: it is gone.
+    /// Whether something is worked on for it, or it listens.
+    pub(crate) fn is_busy(&self) -> bool {
+        !lock(&self.running).is_empty() || self.is_heard()
+    }
+
+    /// Calls off everything that it has no answer to: it is gone. What became a task goes on.
     pub(crate) fn leave(&self) {
-        for cancel in lock(&self.running).values() {
-            cancel.cancel();
-        }
+        self.gone.cancel();
+        lock(&self.running).values().for_each(CancellationToken::cancel);
         lock(&self.questions).clear();
     }
 
@@ -227,7 +249,7 @@ impl Client {
         lock(&self.questions).insert(id.clone(), answer);
         let _forget = Forget { client: self, id: &id };
         if !line.send(message::request(&id, method, params)).await {
-            return Err(gone());
+            return Err(unheard());
         }
         match tokio::time::timeout(PATIENCE, waiting).await {
             Ok(Ok(answer)) => answer,
@@ -271,6 +293,11 @@ fn gone() -> Refused {
     Refused { code: Code::Internal.number(), message, data: None }
 }
 
+fn unheard() -> Refused {
+    let message = "the client cannot be asked within this request".to_owned();
+    Refused { code: Code::Internal.number(), message, data: None }
+}
+
 fn garbled() -> Refused {
     let message = "the client's answer cannot be read".to_owned();
     Refused { code: Code::Internal.number(), message, data: None }
@@ -286,7 +313,7 @@ fn refused(error: &RawValue) -> Refused {
 }
 
 /// What is known of a request beside what it asks.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Asked {
     pub(crate) client: Arc<Client>,
     pub(crate) revision: Revision,
@@ -322,12 +349,22 @@ impl Asked {
         Some(Arc::new(Told { token, line: self.line.clone(), last: Mutex::default() }))
     }
 
+    /// Where its client says that it belongs among those of others.
+    fn context(&self) -> Option<TraceContext> {
+        let said = |name: &str| self.meta.passed.get(name).and_then(Value::as_str);
+        watch::context(said(TraceContext::PARENT), said(TraceContext::STATE))
+    }
+
+    /// What is told of a call that is made for it.
+    pub(crate) fn told_of<'t>(&'t self, package: &'t str) -> watch::Told<'t> {
+        let session = (!self.revision.is_stateless()).then_some(&*self.client.session);
+        let (revision, id) = (self.revision.name(), self.id.text());
+        let request = Some(watch::Spoken { revision, session, id });
+        watch::Told { package, surface: "mcp", request, context: self.context() }
+    }
+
     /// Whom a server can speak with while it works on this; questions go where they are asked, or are handed over.
-    pub(crate) fn asker(
-        &self,
-        later: Option<mpsc::Sender<Question>>,
-        traceparent: Option<String>,
-    ) -> Arc<Asker> {
+    pub(crate) fn asker(&self, later: Option<mpsc::Sender<Question>>) -> Arc<Asker> {
         let askable = self.capabilities.iter().filter(|(name, _)| ASKABLE.contains(&&***name));
         let mut capabilities: Map<String, Value> =
             askable.map(|(name, value)| (name.clone(), value.clone())).collect();
@@ -337,8 +374,12 @@ impl Asked {
         let level = self.client.greeting().and_then(|greeting| greeting.log_level);
         let passed = self.meta.passed.get(key::LOG_LEVEL).and_then(Value::as_str);
         let mut meta = self.meta.passed.clone();
-        if let Some(at) = traceparent {
-            meta.insert("traceparent".to_owned(), at.into());
+        // What a client wrote amiss is passed on to nobody.
+        for name in [TraceContext::PARENT, TraceContext::STATE] {
+            meta.shift_remove(name);
+        }
+        if let Some(context) = self.context() {
+            context.put_into_meta(&mut meta);
         }
         if !self.revision.is_stateless() {
             // A server of the newer era says nothing unless it is told from which level on.

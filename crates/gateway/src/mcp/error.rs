@@ -19,6 +19,8 @@ pub(crate) enum Code {
     Revision,
     /// The older era's code for a resource that is not there.
     NoResource,
+    /// The older era's code for a page that somebody has to visit first.
+    Visit,
     /// As a server said it.
     Said(i32),
 }
@@ -32,6 +34,7 @@ impl Code {
             Self::BadParameters => -32602,
             Self::Internal => -32603,
             Self::NoResource => -32002,
+            Self::Visit => -32042,
             Self::Headers => -32020,
             Self::Capability => -32021,
             Self::Revision => -32022,
@@ -44,6 +47,7 @@ impl Code {
         match number {
             -32002 => Self::NoResource,
             -32021 => Self::Capability,
+            -32042 => Self::Visit,
             number => Self::Said(number),
         }
     }
@@ -55,7 +59,11 @@ impl Code {
             Self::NoJson | Self::BadRequest | Self::Headers | Self::Capability | Self::Revision => {
                 400
             }
-            Self::BadParameters | Self::Internal | Self::NoResource | Self::Said(_) => 200,
+            Self::BadParameters
+            | Self::Internal
+            | Self::NoResource
+            | Self::Visit
+            | Self::Said(_) => 200,
         }
     }
 }
@@ -96,6 +104,16 @@ impl Error {
         self
     }
 
+    /// The same as the newer era says it, which gave up codes of the older.
+    pub(crate) fn of_newer_era(mut self) -> Self {
+        self.code = match self.code {
+            Code::NoResource => Code::BadParameters,
+            Code::Visit => Code::Internal,
+            code => code,
+        };
+        self
+    }
+
     pub(crate) fn no_method(method: &str) -> Self {
         Self::new(Code::NoMethod, format!("there is no method `{method}` here"))
     }
@@ -110,5 +128,21 @@ impl Error {
             told["data"] = data.clone();
         }
         told
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newer_era_hears_no_code_that_it_gave_up() {
+        for (said, told) in [(-32002, -32602), (-32042, -32603), (-32021, -32021), (-32000, -32000)]
+        {
+            let error = Error::new(Code::said(said), "words").with(json!({ "url": "u" }));
+            assert_eq!(error.code.number(), said);
+            let newer = error.clone().of_newer_era();
+            assert_eq!((newer.code.number(), newer.data), (told, error.data));
+        }
     }
 }

@@ -15,7 +15,6 @@ use crate::bring;
 use crate::gateway::Gateway;
 use crate::refusal;
 use crate::shelf::Stock;
-use crate::steward::Trouble;
 use crate::view::{List, View};
 
 /// How many are found unless more are wanted, and how many at most.
@@ -158,29 +157,23 @@ pub(crate) async fn call(
             }
             None => Ok(no_such(gateway, asked, stock, name.as_deref()).await),
         },
-        Own::Call => match name.as_deref().and_then(|name| list.offer(name)).cloned() {
-            Some(offer) => {
-                let passed = match arguments.get_mut("arguments").map(Value::take) {
-                    None | Some(Value::Null) => json!({}),
-                    Some(passed @ Value::Object(_)) => passed,
-                    Some(_) => return Ok(wrong(asked, "`arguments` is no object")),
-                };
-                let stock = gateway.shelf.stock_with(Arc::clone(stock), &offer.package).await;
-                let Some(offer) = stock.offer(&offer.name).cloned() else {
-                    return Err(Error::new(
-                        Code::BadParameters,
-                        format!("Unknown tool: {}", offer.name),
-                    ));
-                };
-                make(gateway, asked, &stock, &offer, passed, answers).await
+        Own::Call => {
+            let passed = match arguments.get_mut("arguments").map(Value::take) {
+                None | Some(Value::Null) => json!({}),
+                Some(passed @ Value::Object(_)) => passed,
+                Some(_) => return Ok(wrong(asked, "`arguments` is no object")),
+            };
+            let Some(name) = &name else { return Ok(no_such(gateway, asked, stock, None).await) };
+            let mut stock = Arc::clone(stock);
+            if let Some(offer) = list.offer(name) {
+                stock = gateway.shelf.stock_with(stock, &offer.package).await;
             }
-            None => {
-                if let Some(name) = &name {
-                    out_of_reach(asked, stock, name).await;
-                }
-                Ok(no_such(gateway, asked, stock, name.as_deref()).await)
+            if let Some(offer) = stock.list(&asked.client.view).offer(name) {
+                return make(gateway, asked, &stock, offer, passed, answers).await;
             }
-        },
+            out_of_reach(asked, &stock, name).await;
+            Ok(no_such(gateway, asked, &stock, Some(name)).await)
+        }
         Own::Request => request(gateway, asked, stock, &arguments).await,
         Own::Install => Ok(install(gateway, asked, &arguments).await),
     }
@@ -191,10 +184,7 @@ async fn install(gateway: &Gateway, asked: &Asked, arguments: &Value) -> String 
     let Some(id) = arguments["tool"].as_str() else { return wrong(asked, "`tool` is missing") };
     match bring::install(gateway, asked.surface().client(), id).await {
         Ok(told) => structured(asked, &told),
-        Err(Trouble { message, causes, hints, .. }) => {
-            let words: Vec<_> = [message].into_iter().chain(causes).chain(hints).collect();
-            wrong(asked, &format!("{}. The owner can install it.", words.join("; ")))
-        }
+        Err(trouble) => refused(asked, &bring::in_words(&trouble), &bring::told(&trouble)),
     }
 }
 
@@ -255,7 +245,8 @@ async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&
     let view = &asked.client.view;
     if let Some((package, _)) = stock.out_of_reach(view, name).await {
         let console = gateway.console.as_deref();
-        return wrong(asked, &refusal::out_of_reach_in_words(&package, console));
+        let words = refusal::out_of_reach_in_words(&package, console);
+        return refused(asked, &words, &refusal::out_of_reach(&package, console));
     }
     let list = stock.list(view);
     let near = stock.index().await.search(&Query::new(name).page(0, 3));
@@ -272,6 +263,20 @@ async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&
     wrong(asked, &format!("there is no tool `{name}`; {near}"))
 }
 
+/// What is wrong with what was asked for.
 fn wrong(asked: &Asked, words: &str) -> String {
-    result::whole(json!({ "content": [result::text(words)], "isError": true }), asked.revision)
+    let retry = "Try again with something else.";
+    refused(asked, words, &json!({ "code": "bad_input", "message": words, "retry": retry }))
+}
+
+/// What was not done, in words and for programs.
+fn refused(asked: &Asked, words: &str, error: &Value) -> String {
+    let code = format!("(code: {})", error["code"].as_str().unwrap_or_default());
+    let words = if words.ends_with(&code) { words.to_owned() } else { format!("{words} {code}") };
+    let whole = json!({
+        "content": [result::text(&words)],
+        "structuredContent": { "error": error },
+        "isError": true,
+    });
+    result::whole(whole, asked.revision)
 }

@@ -10,7 +10,7 @@ use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use futures_util::stream::{self, StreamExt};
-use host::CancellationToken;
+use host::{CancellationToken, TraceContext};
 use tokio::sync::mpsc;
 
 use super::client::{Client, Line, lock};
@@ -18,19 +18,27 @@ use super::error::{Code, Error};
 use super::headers;
 use super::message::{self, Message};
 use super::revision::Revision;
-use super::serve::{self, Whole};
+use super::serve::{self, Taken, Whole};
 use crate::gateway::Gateway;
 use crate::view::View;
+use crate::watch::context_of_head;
 use crate::web::Shown;
 
 const SESSION: HeaderName = HeaderName::from_static("mcp-session-id");
 const REVISION: HeaderName = HeaderName::from_static("mcp-protocol-version");
+const BUFFERING: HeaderName = HeaderName::from_static("x-accel-buffering");
 
 /// How long a session of the older era is kept that nobody uses.
 const IDLE: Duration = Duration::from_hours(1);
 
 /// How many sessions there are at a time.
 const MOST_SESSIONS: usize = 10_000;
+
+/// How many of them one token has.
+const MOST_OF_ONE: usize = 1_000;
+
+/// How often it is looked whether sessions are used.
+const LOOK_AGAIN: Duration = Duration::from_mins(1);
 
 /// How often a stream says that it is still there.
 const STILL_THERE: Duration = Duration::from_secs(15);
@@ -40,7 +48,14 @@ const EVENTS: usize = 64;
 
 /// The conversations of the older era.
 #[derive(Debug, Default)]
-pub(crate) struct Sessions(Mutex<HashMap<String, Session>>);
+pub(crate) struct Sessions(Mutex<All>);
+
+#[derive(Debug, Default)]
+struct All {
+    by_id: HashMap<String, Session>,
+    /// When it was last looked whether they are used.
+    tidied: Option<Instant>,
+}
 
 #[derive(Debug)]
 struct Session {
@@ -50,6 +65,25 @@ struct Session {
     owner: String,
 }
 
+impl All {
+    /// Makes room for another one of somebody, who has the one that they used least recently ended for it where they have many.
+    /// `None` where there is no room.
+    fn room_for(&mut self, owner: &str) -> Option<()> {
+        if self.tidied.is_none_or(|at| at.elapsed() >= LOOK_AGAIN) {
+            self.by_id.retain(|_, one| one.used.elapsed() < IDLE || one.client.is_busy());
+            self.tidied = Some(Instant::now());
+        }
+        let own = self.by_id.iter().filter(|(_, one)| one.owner == owner);
+        if self.by_id.len() >= MOST_OF_ONE && own.clone().count() >= MOST_OF_ONE {
+            let idle = own.filter(|(_, one)| !one.client.is_busy());
+            let (id, _) = idle.min_by_key(|(_, one)| one.used)?;
+            let id = id.clone();
+            self.by_id.remove(&id);
+        }
+        (self.by_id.len() < MOST_SESSIONS).then_some(())
+    }
+}
+
 impl Sessions {
     fn begin(&self, shown: &Shown, view: View) -> Option<(String, Arc<Client>)> {
         let mut bytes = [0; 16];
@@ -57,20 +91,15 @@ impl Sessions {
         let id = format!("{:032x}", u128::from_be_bytes(bytes));
         let client = Arc::new(Client::new(shown.caller(id.clone(), view)));
         let mut all = lock(&self.0);
-        if all.len() >= MOST_SESSIONS {
-            all.retain(|_, one| one.used.elapsed() < IDLE);
-        }
-        if all.len() >= MOST_SESSIONS {
-            return None;
-        }
+        all.room_for(&shown.name)?;
         let (owner, used) = (shown.name.clone(), Instant::now());
-        all.insert(id.clone(), Session { client: Arc::clone(&client), used, owner });
+        all.by_id.insert(id.clone(), Session { client: Arc::clone(&client), used, owner });
         Some((id, client))
     }
 
     fn find(&self, id: &str, shown: &Shown, view: &View) -> Option<Arc<Client>> {
         let mut all = lock(&self.0);
-        let found = all.get_mut(id)?;
+        let found = all.by_id.get_mut(id)?;
         if found.owner != shown.name || found.client.view != *view {
             return None;
         }
@@ -79,13 +108,13 @@ impl Sessions {
     }
 
     fn end(&self, id: &str) {
-        if let Some(session) = lock(&self.0).remove(id) {
+        if let Some(session) = lock(&self.0).by_id.remove(id) {
             session.client.leave();
         }
     }
 
     pub(crate) fn end_all(&self) {
-        for (_, session) in lock(&self.0).drain() {
+        for (_, session) in lock(&self.0).by_id.drain() {
             session.client.leave();
         }
     }
@@ -108,16 +137,15 @@ pub(crate) async fn post(
     if let Some(client) = &client
         && let Some(batch) = serve::batch_of(client, text)
     {
-        // What is told meanwhile has no stream to go to.
-        let (line, _unheard) = Line::new();
-        return match Box::pin(serve::answer_batch(gateway, client, &batch, &line)).await {
+        let batch = serve::take_up_all(client, &batch);
+        return match Box::pin(serve::answer_all(gateway, client, batch, &unheard())).await {
             Some(answers) => json(StatusCode::OK, answers),
             None => status(StatusCode::ACCEPTED),
         };
     }
     let asked = match message::parse(text) {
         Ok(Message::Request(request)) => match Whole::of(&request) {
-            Ok(whole) => Ok(whole),
+            Ok(whole) => Ok(traced(spoken_here(whole), head)),
             Err(error) => return refused(Some(&request.id), &error),
         },
         Ok(other) => Err(other),
@@ -134,9 +162,13 @@ pub(crate) async fn post(
                     return plain(StatusCode::SERVICE_UNAVAILABLE, "there are too many sessions");
                 };
                 gateway.join(&client);
-                let (line, _unheard) = Line::new();
                 let named = request.id.clone();
-                let answer = Box::pin(serve::answer(gateway, &client, request, &line)).await;
+                let taken = match request.take_up(&client) {
+                    Ok(taken) => taken,
+                    Err(error) => return refused(Some(&named), &error),
+                };
+                let answer = Box::pin(serve::answer(gateway, &client, taken, &unheard())).await;
+                let answer = answer.unwrap_or_else(|| Err(serve::called_off()));
                 let is_well = answer.is_ok();
                 let mut response = json(StatusCode::OK, message::answer(Some(&named), &answer));
                 if is_well && let Ok(id) = HeaderValue::from_str(&id) {
@@ -162,13 +194,47 @@ pub(crate) async fn post(
             {
                 return refused(Some(&request.id), &error);
             }
-            answer((Arc::clone(gateway), client, request), in_session.is_some(), head).await
+            let id = request.id.clone();
+            match request.take_up(&client) {
+                Ok(taken) => {
+                    answer((Arc::clone(gateway), client, taken), in_session.is_some(), head).await
+                }
+                Err(error) => json(StatusCode::OK, message::answer(Some(&id), &Err(error))),
+            }
         }
         Err(other) => {
             serve::hear(&client, &other);
             status(StatusCode::ACCEPTED)
         }
     }
+}
+
+/// The same request in the trace that its head tells of, where it tells of none itself.
+fn traced(mut request: Whole, head: &HeaderMap) -> Whole {
+    let passed = &mut request.meta.passed;
+    if !passed.contains_key(TraceContext::PARENT)
+        && let Some(context) = context_of_head(head)
+    {
+        context.put_into_meta(passed);
+    }
+    request
+}
+
+/// A line that leads nowhere: what is only told is left out, and what is asked is refused at once.
+fn unheard() -> Line {
+    Line::new().0
+}
+
+/// A greeting in a revision that had another way over HTTP is one for the newest that begins with a greeting, as it is for those that
+/// nobody knows.
+fn spoken_here(mut request: Whole) -> Whole {
+    if request.method == "initialize"
+        && let Some(asked) = request.params.get_mut("protocolVersion")
+        && *asked == Revision::V2024_11_05.name()
+    {
+        *asked = Revision::NEWEST_WITH_HANDSHAKE.name().into();
+    }
+    request
 }
 
 /// Whether a request begins a conversation of the older era.
@@ -216,20 +282,26 @@ async fn check(
 
 /// Works on a request, and answers it at once where nothing has to be said before.
 async fn answer(
-    (gateway, client, request): (Arc<Gateway>, Arc<Client>, Whole),
+    (gateway, client, taken): (Arc<Gateway>, Arc<Client>, Taken),
     is_in_session: bool,
     head: &HeaderMap,
 ) -> Response {
     // The line is kept until nobody listens to it: who waits for what comes by it would be woken for nothing when it ends.
     let (line, mut outgoing) = Line::new();
     let may_stream = accepts_events(head);
+    if !may_stream {
+        // Whatever would be asked meanwhile could not be.
+        outgoing.close();
+    }
     let gone = CancellationToken::new();
     let working = {
         let (gone, line) = (gone.clone(), line.clone());
         async move {
-            let id = request.id.clone();
+            let id = taken.whole.id.clone();
             let answer = tokio::select! {
-                answer = serve::answer(&gateway, &client, request, &line) => answer,
+                answer = serve::answer(&gateway, &client, taken, &line) => {
+                    answer.unwrap_or_else(|| Err(serve::called_off()))
+                }
                 () = gone.cancelled() => Err(Error::new(Code::BadRequest, "nobody waits for it any more")),
             };
             let status = match &answer {
@@ -275,23 +347,27 @@ struct Left {
 }
 
 impl Left {
-    /// Says what is to be said, then the answer.
+    /// Says what is to be said, then the answer. It is worked on whether or not anybody reads meanwhile.
     async fn follow(
         mut self,
         first: String,
         mut working: std::pin::Pin<Box<impl Future<Output = (u16, String)>>>,
     ) {
-        let _ = self.events.send(event(&first)).await;
+        let mut next = Some(event(&first));
         let mut ticks = tokio::time::interval(STILL_THERE);
         ticks.tick().await;
         let mut is_heard = true;
         let text = loop {
             tokio::select! {
-                biased;
-                Some(message) = self.outgoing.recv() => {
-                    let _ = self.events.send(event(&message)).await;
-                }
                 (_, text) = &mut working => break text,
+                room = self.events.reserve(), if next.is_some() => {
+                    if let (Ok(room), Some(event)) = (room, next.take()) {
+                        room.send(event);
+                    }
+                }
+                Some(message) = self.outgoing.recv(), if next.is_none() => {
+                    next = Some(event(&message));
+                }
                 () = self.events.closed(), if is_heard => {
                     is_heard = false;
                     // In the older era that is no reason to stop.
@@ -304,8 +380,9 @@ impl Left {
                 }
             }
         };
-        while let Ok(message) = self.outgoing.try_recv() {
-            let _ = self.events.send(event(&message)).await;
+        let rest = std::iter::from_fn(|| self.outgoing.try_recv().ok());
+        for event in next.into_iter().chain(rest.map(|message| event(&message))) {
+            let _ = self.events.send(event).await;
         }
         let _ = self.events.send(event(&text)).await;
     }
@@ -370,8 +447,11 @@ fn event(message: &str) -> Bytes {
 fn events_of(body: Body) -> Response {
     let mut response = Response::new(body);
     let kind = HeaderValue::from_static("text/event-stream");
-    response.headers_mut().insert(CONTENT_TYPE, kind);
-    response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, kind);
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-cache"));
+    // A proxy that would wait for more of it is told not to.
+    headers.insert(BUFFERING, HeaderValue::from_static("no"));
     response
 }
 
@@ -408,4 +488,85 @@ fn not_allowed() -> Response {
     let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "messages are posted here");
     response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
     response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::token::Role;
+
+    fn shown(name: &str) -> Shown {
+        let (name, folder) = (name.to_owned(), "/".into());
+        Shown { name, has_token: true, role: Role::Agent, profile: None, folder, asks: false }
+    }
+
+    #[tokio::test]
+    async fn what_is_worked_on_goes_on_while_nobody_reads() {
+        let (line, outgoing) = Line::new();
+        let (events, mut body) = mpsc::channel(1);
+        let (done, mut is_done) = tokio::sync::oneshot::channel();
+        let working = Box::pin(async move {
+            for word in ["second", "third"] {
+                line.tell(word.to_owned());
+                tokio::task::yield_now().await;
+            }
+            done.send(()).unwrap();
+            (200, "last".to_owned())
+        });
+        let gone = CancellationToken::new();
+        let left = Left { outgoing, events, gone, is_in_session: true };
+        let following = tokio::spawn(left.follow("first".to_owned(), working));
+        tokio::time::timeout(Duration::from_secs(10), &mut is_done).await.unwrap().unwrap();
+        let mut read = Vec::new();
+        while let Some(event) = body.recv().await {
+            read.push(event);
+        }
+        following.await.unwrap();
+        assert_eq!(read, ["first", "second", "third", "last"].map(event));
+    }
+
+    #[test]
+    fn whoever_has_many_sessions_loses_the_one_that_was_not_used_for_longest() {
+        let (sessions, one, other) = (Sessions::default(), shown("one"), shown("other"));
+        let begin = |shown| sessions.begin(shown, View::All).unwrap();
+        let (kept, _) = begin(&other);
+        let own: Vec<_> = (0..MOST_OF_ONE).map(|_| begin(&one)).collect();
+        let is_there = |shown, id: &str| sessions.find(id, shown, &View::All).is_some();
+        // The first is used again, and something is worked on in the second.
+        assert!(is_there(&one, &own[0].0));
+        let asked = message::Id::own(1);
+        let underway = own[1].1.begin(&asked).unwrap();
+        begin(&one);
+        begin(&one);
+        let left: Vec<_> =
+            own[..5].iter().map(|(id, _)| lock(&sessions.0).by_id.contains_key(id)).collect();
+        assert_eq!(left, [true, true, false, false, true]);
+        assert!(is_there(&other, &kept));
+        drop(underway);
+        begin(&one);
+        assert!(is_there(&one, &own[0].0) && !is_there(&one, &own[1].0));
+    }
+
+    #[test]
+    fn sessions_that_nobody_uses_are_forgotten_before_there_are_many() {
+        let (sessions, one) = (Sessions::default(), shown("one"));
+        let begin = || sessions.begin(&one, View::All).unwrap();
+        let ((idle, _), (busy, client)) = (begin(), begin());
+        let (line, listening) = Line::new();
+        client.open_outlet(line);
+        let Some(long_ago) = Instant::now().checked_sub(IDLE) else { return };
+        let age = || {
+            let mut all = lock(&sessions.0);
+            all.tidied = Some(long_ago);
+            all.by_id.values_mut().for_each(|one| one.used = long_ago);
+        };
+        let are_there = || [&idle, &busy].map(|id| lock(&sessions.0).by_id.contains_key(id));
+        age();
+        begin();
+        assert_eq!(are_there(), [false, true]);
+        drop(listening);
+        age();
+        begin();
+        assert_eq!(are_there(), [false, false]);
+    }
 }

@@ -2,15 +2,16 @@
 
 use std::sync::Arc;
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
 use tokio::task::JoinSet;
 
 pub use super::client::Caller;
 use super::client::{Client, Line};
 use super::error::{Code, Error};
-use super::message::{self, Message};
+use super::message::{self, Id, Message};
 use super::serve::{self, Whole};
 use crate::gateway::Gateway;
+use crate::outbox::Outbox;
 
 /// The longest line of a client.
 const LONGEST: u64 = 16 << 20;
@@ -18,7 +19,7 @@ const LONGEST: u64 = 16 << 20;
 /// How many requests of one client are worked on at a time.
 const AT_A_TIME: usize = 256;
 
-/// Speaks with a client until it ends, and answers what it has asked by then.
+/// Speaks with a client until it ends; what it has asked and not heard of by then is called off.
 pub async fn speak(
     gateway: &Arc<Gateway>,
     caller: Caller,
@@ -32,17 +33,18 @@ pub async fn speak(
     let mut reader = BufReader::with_capacity(64 << 10, input);
     let mut working = JoinSet::new();
     let mut text = Vec::new();
+    let mut outbox = Outbox::default();
     let mut is_over = false;
-    loop {
+    while !(is_over && working.is_empty() && outgoing.is_empty() && outbox.is_empty()) {
+        // It is read while something is written: who is slow to read may have more to say.
         tokio::select! {
-            biased;
-            Some(message) = outgoing.recv() => {
-                output.write_all(message.as_bytes()).await?;
-                output.write_all(b"\n").await?;
-                if outgoing.is_empty() {
-                    output.flush().await?;
+            Some(message) = outgoing.recv(), if outbox.is_empty() => {
+                outbox.line(&message);
+                while !outbox.is_full() && let Ok(message) = outgoing.try_recv() {
+                    outbox.line(&message);
                 }
             }
+            told = outbox.drain(&mut output), if !outbox.is_empty() => told?,
             Some(_) = working.join_next(), if !working.is_empty() => {}
             read = read_line(&mut reader, &mut text), if !is_over && working.len() < AT_A_TIME => {
                 match read {
@@ -61,13 +63,9 @@ pub async fn speak(
                     }
                 }
             }
-            else => break,
-        }
-        if is_over && working.is_empty() && outgoing.is_empty() {
-            break;
         }
     }
-    output.flush().await
+    Ok(())
 }
 
 /// Reads a line into a buffer, which keeps what came of it when this is given up; `false` at the end.
@@ -87,6 +85,7 @@ async fn read_line(
     Ok(false)
 }
 
+/// Takes up what a line says, at once: what comes after it may be about it.
 fn take(
     gateway: &Arc<Gateway>,
     client: &Arc<Client>,
@@ -95,46 +94,49 @@ fn take(
     working: &mut JoinSet<()>,
 ) {
     let Ok(text) = std::str::from_utf8(text) else {
-        line.tell(message::answer(None, &Err(Error::new(Code::NoJson, "this is no UTF-8"))));
-        return;
+        return refuse(line, None, Error::new(Code::NoJson, "this is no UTF-8"), working);
     };
     let text = text.trim();
     if text.is_empty() {
         return;
     }
-    if serve::batch_of(client, text).is_some() {
-        let (gateway, client, line) = (Arc::clone(gateway), Arc::clone(client), line.clone());
-        let text = text.to_owned();
+    let (gateway, line) = (Arc::clone(gateway), line.clone());
+    if let Some(batch) = serve::batch_of(client, text) {
+        let batch = serve::take_up_all(client, &batch);
+        let client = Arc::clone(client);
         working.spawn(async move {
-            let Some(batch) = serve::batch_of(&client, &text) else { return };
-            if let Some(answers) = serve::answer_batch(&gateway, &client, &batch, &line).await {
+            if let Some(answers) = serve::answer_all(&gateway, &client, batch, &line).await {
                 line.send(answers).await;
             }
         });
         return;
     }
-    let read = match message::parse(text) {
-        Ok(Message::Request(request)) => {
-            Whole::of(&request).map_err(|error| (Some(request.id), error))
-        }
+    let request = match message::parse(text) {
+        Ok(Message::Request(request)) => request,
         Ok(other) => return serve::hear(client, &other),
-        Err(wrong) => Err(wrong),
+        Err((id, error)) => return refuse(&line, id, error, working),
     };
-    let whole = match read {
-        Ok(whole) => whole,
-        Err((id, error)) => {
-            line.tell(message::answer(id.as_ref(), &Err(error)));
-            return;
-        }
+    let taken = match Whole::of(&request).and_then(|whole| whole.take_up(client)) {
+        Ok(taken) => taken,
+        Err(error) => return refuse(&line, Some(request.id), error, working),
     };
-    if whole.method == "initialize" {
+    if taken.whole.method == "initialize" {
         // What comes after a greeting need not wait for the answer to it.
-        let _ = serve::note_greeting(client, &whole.params);
+        let _ = serve::note_greeting(client, &taken.whole.params);
     }
-    let (gateway, client, line) = (Arc::clone(gateway), Arc::clone(client), line.clone());
+    let (client, id) = (Arc::clone(client), request.id);
     working.spawn(async move {
-        let id = whole.id.clone();
-        let answer = serve::answer(&gateway, &client, whole, &line).await;
-        line.send(message::answer(Some(&id), &answer)).await;
+        // What its client called off is not answered.
+        if let Some(answer) = serve::answer(&gateway, &client, taken, &line).await {
+            line.send(message::answer(Some(&id), &answer)).await;
+        }
+    });
+}
+
+/// Answers what is not worked on.
+fn refuse(line: &Line, id: Option<Id>, error: Error, working: &mut JoinSet<()>) {
+    let line = line.clone();
+    working.spawn(async move {
+        line.send(message::answer(id.as_ref(), &Err(error))).await;
     });
 }

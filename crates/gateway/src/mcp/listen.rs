@@ -1,26 +1,35 @@
 //! `subscriptions/listen`: a request that stays open, and by which its client is told what changes.
 
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, Mutex, Weak};
+use std::time::Duration;
 
+use futures_util::stream::{self, StreamExt};
 use serde_json::{Value, json};
+use tokio::time::{Instant, timeout_at};
 
 use super::client::{Asked, Client, Line, lock};
 use super::error::Error;
 use super::message::{self, Id};
 use super::revision::key;
-use super::servers;
+use super::watching::{self, Watches};
+use super::{hosted, servers};
 use crate::gateway::Gateway;
 
-/// The most resources that one subscription is about.
-const MOST_RESOURCES: usize = 1000;
+/// How long servers may take to say that they tell of the resources of a subscription.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How many messages wait for a subscription to be acknowledged.
+const MOST_HELD: usize = 256;
 
 /// Somebody who listens.
 #[derive(Debug)]
 pub(crate) struct Subscription {
     id: Id,
     wanted: Vec<&'static str>,
-    resources: Vec<String>,
+    watches: Watches,
     line: Line,
+    /// What is told once it is acknowledged; nothing after that.
+    held: Mutex<Option<Vec<(String, Value)>>>,
 }
 
 /// What can be listened for, and what that is called.
@@ -30,6 +39,9 @@ const LISTS: [(&str, &str); 3] = [
     ("resourcesListChanged", "resources"),
 ];
 
+/// Says that a resource has changed.
+const UPDATED: &str = "notifications/resources/updated";
+
 /// Listens until it is called off or nobody is there any more.
 pub(crate) async fn listen(
     gateway: &Arc<Gateway>,
@@ -38,23 +50,38 @@ pub(crate) async fn listen(
 ) -> Result<String, Error> {
     let filter = &params["notifications"];
     let stock = gateway.stock().await;
-    let has_servers = !servers::of_view(&stock, &asked.client.view).is_empty();
+    let has_servers = !hosted::of_view(&stock, &asked.client.view).is_empty();
     let is_offered = |of: &str| of == "tools" || has_servers;
     let wanted: Vec<_> =
         LISTS.into_iter().filter(|(key, of)| filter[key] == true && is_offered(of)).collect();
-    let resources: Vec<String> = filter["resourceSubscriptions"]
-        .as_array()
-        .into_iter()
-        .flatten()
-        .filter_map(|uri| uri.as_str().map(str::to_owned))
-        .take(if has_servers { MOST_RESOURCES } else { 0 })
-        .collect();
+    let mut resources: Vec<String> = Vec::new();
+    for uri in filter["resourceSubscriptions"].as_array().into_iter().flatten() {
+        if let Some(uri) = uri.as_str().map(str::to_owned)
+            && has_servers
+            && resources.len() < watching::MOST
+            && !resources.contains(&uri)
+        {
+            resources.push(uri);
+        }
+    }
+    // What is told while servers are asked is told with the rest.
+    let subscription = Arc::new(Subscription {
+        id: asked.id.clone(),
+        wanted: wanted.iter().map(|(_, of)| *of).collect(),
+        watches: Watches::default(),
+        line: asked.line.clone(),
+        held: Mutex::new(Some(Vec::new())),
+    });
+    asked.client.subscribe(&subscription);
+    gateway.join(&asked.client);
+    let resources = subscription.watch(gateway, asked, resources).await;
     let mut accepted = json!({});
     for (key, _) in &wanted {
         accepted[key] = true.into();
     }
-    if !resources.is_empty() {
-        accepted["resourceSubscriptions"] = resources.clone().into();
+    let watches = !resources.is_empty();
+    if watches {
+        accepted["resourceSubscriptions"] = resources.into();
     }
     let about = asked.id.to_value();
     let acknowledged = json!({
@@ -63,19 +90,12 @@ pub(crate) async fn listen(
     });
     let text = message::notification("notifications/subscriptions/acknowledged", &acknowledged);
     asked.line.send(text).await;
-    for uri in &resources {
-        // One that cannot be watched is one of which nothing is told.
-        let _ = servers::watch(gateway, asked, "resources/subscribe", uri).await;
+    subscription.release();
+    let tell = |_: &str, params: Value| subscription.tell(UPDATED, params);
+    tokio::select! {
+        () = asked.line.closed() => {}
+        () = watching::keep_for(gateway, asked, &subscription.watches, tell), if watches => {}
     }
-    let subscription = Arc::new(Subscription {
-        id: asked.id.clone(),
-        wanted: wanted.iter().map(|(_, of)| *of).collect(),
-        resources,
-        line: asked.line.clone(),
-    });
-    asked.client.subscribe(&subscription);
-    gateway.join(&asked.client);
-    asked.line.closed().await;
     Ok(json!({ "resultType": "complete", "_meta": { key::SUBSCRIPTION: about } }).to_string())
 }
 
@@ -97,15 +117,13 @@ impl Client {
         }
     }
 
-    /// Tells it that a resource has changed, where it wants to know.
-    pub(crate) fn updated(&self, uri: &str, params: &Value) {
-        if lock(&self.watched).contains(uri) {
-            self.notify("notifications/resources/updated", params);
+    /// Tells it that a resource of a package has changed, where it wants to know.
+    pub(crate) fn updated(&self, package: &str, uri: &str, params: &Value) {
+        if self.watches.has(package, uri) {
+            self.notify(UPDATED, params);
         }
-        for one in
-            self.subscribed().iter().filter(|one| one.resources.iter().any(|known| known == uri))
-        {
-            one.tell("notifications/resources/updated", params.clone());
+        for one in self.subscribed().iter().filter(|one| one.watches.has(package, uri)) {
+            one.tell(UPDATED, params.clone());
         }
     }
 
@@ -115,7 +133,46 @@ impl Client {
 }
 
 impl Subscription {
-    fn tell(&self, method: &str, mut params: Value) {
+    /// Has servers tell of resources; those of which they do by the time that they may take.
+    async fn watch(
+        &self,
+        gateway: &Arc<Gateway>,
+        asked: &Asked,
+        resources: Vec<String>,
+    ) -> Vec<String> {
+        let until = Instant::now() + PATIENCE;
+        let each = resources.into_iter().map(|uri| async move {
+            let begun = servers::watch(gateway, asked, &self.watches, &uri);
+            if let Ok(Ok(true)) = timeout_at(until, begun).await {
+                return Some(uri);
+            }
+            self.watches.end(&uri);
+            None
+        });
+        let told = stream::iter(each.collect::<Vec<_>>()).buffered(watching::AT_A_TIME);
+        told.filter_map(std::future::ready).collect().await
+    }
+
+    fn tell(&self, method: &str, params: Value) {
+        match &mut *lock(&self.held) {
+            Some(held) if held.len() < MOST_HELD => held.push((method.to_owned(), params)),
+            Some(_) => {}
+            None => self.say(method, params),
+        }
+    }
+
+    /// Tells what was held back, and holds back nothing more.
+    fn release(&self) {
+        for (method, params) in lock(&self.held).take().into_iter().flatten() {
+            let uri = params["uri"].as_str().filter(|_| method == UPDATED);
+            // Of what was not acknowledged nothing is told.
+            if uri.is_none_or(|uri| self.watches.has_any_of(uri)) {
+                self.say(&method, params);
+            }
+        }
+    }
+
+    fn say(&self, method: &str, mut params: Value) {
         params["_meta"] = json!({ key::SUBSCRIPTION: self.id.to_value() });
         self.line.tell(message::notification(method, &params));
     }

@@ -52,7 +52,7 @@ pub(crate) fn read<'p, T: Deserialize<'p>>(part: &'p RawValue) -> Result<T, Erro
     })
 }
 
-/// What a question is called: a text or a whole number, as it was written.
+/// What a question is called: a text or a whole number, each written in one way alone.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Id(String);
 
@@ -79,12 +79,14 @@ impl Id {
 
     fn read(raw: &RawValue) -> Option<Self> {
         let text = raw.get();
-        // What is escaped may still be no text, and would be none in the answer either.
-        let is_text = text.starts_with('"')
-            && (!text.contains('\\') || serde_json::from_str::<Cow<'_, str>>(text).is_ok());
+        if text.starts_with('"') && text.contains('\\') {
+            // What is escaped may still be no text. Where it is one, it is the same without needless escapes.
+            let said: String = serde_json::from_str(text).ok()?;
+            return Some(Self(Value::from(said).to_string()));
+        }
         let is_number = text.len() <= 20
             && text.strip_prefix('-').unwrap_or(text).bytes().all(|byte| byte.is_ascii_digit());
-        (is_text || is_number).then(|| Self(text.to_owned()))
+        (text.starts_with('"') || is_number).then(|| Self(text.to_owned()))
     }
 }
 
@@ -150,9 +152,23 @@ pub(crate) fn parse(text: &str) -> Result<Message<'_>, (Option<Id>, Error)> {
     }
 }
 
+/// The request that a notification calls off.
+pub(crate) fn called_off(method: &str, params: Option<&RawValue>) -> Option<Id> {
+    #[derive(Deserialize)]
+    struct CalledOff<'m> {
+        #[serde(borrow, rename = "requestId")]
+        request: &'m RawValue,
+    }
+    if method != "notifications/cancelled" {
+        return None;
+    }
+    let said: CalledOff<'_> = serde_json::from_str(params?.get()).ok()?;
+    Id::read(said.request)
+}
+
 /// The messages of a text that holds several.
 pub(crate) fn batch(text: &str) -> Option<Vec<&RawValue>> {
-    if !text.starts_with('[') {
+    if !text.trim_start().starts_with('[') {
         return None;
     }
     let batch: Vec<&RawValue> = serde_json::from_str(text).ok()?;
@@ -232,6 +248,30 @@ mod tests {
             let (found, error) = parse(text).unwrap_err();
             assert_eq!((error.code, found.as_ref().map(Id::text)), (code, id), "{text}");
         }
+    }
+
+    #[test]
+    fn a_request_is_called_off_however_its_id_is_written() {
+        let asked = parse(r#"{"jsonrpc":"2.0","id":"a\u00e9\/\"","method":"x"}"#).unwrap();
+        let Message::Request(Request { id, .. }) = asked else { panic!("{asked:?}") };
+        assert_eq!(id.text(), r#""aé/\"""#);
+        let params = |id: &str| RawValue::from_string(format!(r#"{{"requestId":{id}}}"#)).unwrap();
+        let named = |method: &str, id: &str| called_off(method, Some(&params(id)));
+        assert_eq!(named("notifications/cancelled", r#""\u0061\u00E9/\u0022""#), Some(id));
+        for (method, id) in [("notifications/cancelled", "{}"), ("notifications/progress", "1")] {
+            assert_eq!(named(method, id), None, "{method} {id}");
+        }
+        assert_eq!(
+            named("notifications/cancelled", "99999999999999999999").unwrap().text(),
+            "99999999999999999999"
+        );
+        assert_eq!(called_off("notifications/cancelled", None), None);
+    }
+
+    #[test]
+    fn several_messages_may_stand_after_white_space() {
+        assert_eq!(batch("\n [7]").map(|all| all.len()), Some(1));
+        assert!(batch("7").is_none() && batch("[]").is_none());
     }
 
     #[test]

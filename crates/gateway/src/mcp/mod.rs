@@ -2,11 +2,12 @@
 //!
 //! - `message`, `error`, `revision`: JSON-RPC, and what the protocol adds to it
 //! - `client`: a client, and one of its requests while it is worked on
-//! - `seal`, `waiting`: what clients bring back, and calls that wait for it
+//! - `seal`, `places`, `waiting`: what clients bring back, what is kept for them, and calls that wait for them
 //! - `result`: results as each era knows them
 //! - `tools`, `asking`, `finding`: tools; questions to the owner; tools for finding tools
 //! - `tasks`: calls that go on after their request was answered
-//! - `servers`: prompts and resources of hosted servers
+//! - `hosted`, `listings`: the servers of a view, and what they list
+//! - `servers`, `watching`: their prompts and resources; who is told of which resource
 //! - `listen`: who is told of changes
 //! - `serve`: a request and its answer, the same for every wire
 //! - `lines`, `headers`, `http`: the wires
@@ -17,10 +18,13 @@ pub(crate) mod client;
 pub(crate) mod error;
 mod finding;
 mod headers;
+pub(crate) mod hosted;
 pub(crate) mod http;
 pub mod lines;
 pub(crate) mod listen;
+pub(crate) mod listings;
 pub(crate) mod message;
+mod places;
 pub mod promises;
 mod result;
 pub(crate) mod revision;
@@ -30,3 +34,4 @@ pub(crate) mod servers;
 pub(crate) mod tasks;
 mod tools;
 pub(crate) mod waiting;
+mod watching;

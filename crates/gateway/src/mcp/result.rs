@@ -8,21 +8,27 @@ use super::revision::Revision;
 /// How long what is listed may be taken for what there is. Whoever wants to know sooner listens.
 pub(crate) const TTL_MS: u64 = 5_000;
 
-/// A result as it is sent: of the newer era each says that it is whole.
-pub(crate) fn whole(mut result: Value, revision: Revision) -> String {
+/// A result as it is sent.
+pub(crate) fn whole(result: Value, revision: Revision) -> String {
+    in_era(result, revision).to_string()
+}
+
+/// A result as an era knows it: of the newer each says that it is whole.
+pub(crate) fn in_era(mut result: Value, revision: Revision) -> Value {
     if let Value::Object(all) = &mut result {
         mark(all, revision);
     }
-    result.to_string()
+    result
 }
 
-/// The same for what may be kept for a while.
+/// A result as it is sent, that may be kept for a while, and for its client alone: who may see it depends on who they are, whatever a
+/// server says of it.
 pub(crate) fn kept(mut result: Value, revision: Revision) -> String {
     if let Value::Object(all) = &mut result {
         mark(all, revision);
         if revision.is_stateless() {
             all.entry("ttlMs").or_insert(TTL_MS.into());
-            all.entry("cacheScope").or_insert("private".into());
+            all.insert("cacheScope".to_owned(), "private".into());
         } else {
             all.remove("ttlMs");
             all.remove("cacheScope");
@@ -86,12 +92,11 @@ mod tests {
         );
         assert_eq!(whole(json!({ "resultType": "complete", "a": 1 }), old), r#"{"a":1}"#);
         assert_eq!(kept(json!({ "tools": [], "ttlMs": 1 }), old), r#"{"tools":[]}"#);
-        let list: Value =
-            serde_json::from_str(&kept(json!({ "tools": [], "ttlMs": 1 }), new)).unwrap();
-        assert_eq!(
-            (list["ttlMs"].as_u64(), list["cacheScope"].as_str()),
-            (Some(1), Some("private"))
-        );
+        for said in [json!({ "ttlMs": 1 }), json!({ "ttlMs": 1, "cacheScope": "public" })] {
+            let told: Value = serde_json::from_str(&kept(said, new)).unwrap();
+            let expected = json!({ "resultType": "complete", "ttlMs": 1, "cacheScope": "private" });
+            assert_eq!(told, expected);
+        }
     }
 
     #[test]

@@ -6,14 +6,15 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
+use host::Resumed;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
 /// How long what was handed out is taken back.
 const GOOD_FOR: Duration = Duration::from_hours(24);
 
-/// The longest that is looked at.
-const LONGEST: usize = 256 << 10;
+/// The longest that is looked at: what was answered to a server may be in it, and is as long as a request.
+const LONGEST: usize = 16 << 20;
 
 const NONCE: usize = 24;
 
@@ -43,14 +44,14 @@ impl Binding {
 }
 
 /// What is sealed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) enum State {
     /// A call that waits here for answers.
     Waits(String),
     /// What the server itself wants back.
     Server(Option<String>),
-    /// A question to the owner.
-    Ticket(String),
+    /// A question to the owner, and what the call that it is about brings its server.
+    Ticket(String, Option<Resumed>),
     /// A task of ours.
     Task(String),
     /// A task of the server of a package.
@@ -70,7 +71,16 @@ impl Seal {
 
     /// Seals a state for one request.
     pub(crate) fn close(&self, state: State, binding: &Binding) -> Option<String> {
-        let sealed = Sealed { until: now() + GOOD_FOR.as_secs(), state };
+        self.close_at(state, binding, now())
+    }
+
+    /// What was sealed for this request, as long as it counts.
+    pub(crate) fn open(&self, text: &str, binding: &Binding) -> Option<State> {
+        self.open_at(text, binding, now())
+    }
+
+    fn close_at(&self, state: State, binding: &Binding, now: u64) -> Option<String> {
+        let sealed = Sealed { until: now + GOOD_FOR.as_secs(), state };
         let text = serde_json::to_vec(&sealed).ok()?;
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).ok()?;
@@ -79,8 +89,7 @@ impl Seal {
         Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
     }
 
-    /// What was sealed for this request, as long as it counts.
-    pub(crate) fn open(&self, text: &str, binding: &Binding) -> Option<State> {
+    fn open_at(&self, text: &str, binding: &Binding, now: u64) -> Option<State> {
         if text.len() > LONGEST {
             return None;
         }
@@ -90,10 +99,11 @@ impl Seal {
         let payload = Payload { msg: sealed, aad: &binding.0 };
         let opened = self.0.decrypt(&XNonce::from(nonce), payload).ok()?;
         let Sealed { until, state } = serde_json::from_slice(&opened).ok()?;
-        (now() <= until).then_some(state)
+        (now <= until).then_some(state)
     }
 }
 
+/// Seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }
@@ -128,5 +138,16 @@ mod tests {
         assert_eq!(Seal::new(&[8; 32]).open(&sealed, &binding), None);
         assert_eq!(seal.open("", &binding), None);
         assert_eq!(seal.open(&"A".repeat(LONGEST + 1), &binding), None);
+    }
+
+    #[test]
+    fn a_state_comes_back_for_a_day() {
+        let (seal, binding) = (Seal::new(&[7; 32]), Binding::of(&["me"]));
+        let (state, day) = (State::Server(None), GOOD_FOR.as_secs());
+        let sealed = seal.close_at(state.clone(), &binding, 1_000).unwrap();
+        assert_eq!(seal.open_at(&sealed, &binding, 1_000), Some(state.clone()));
+        assert_eq!(seal.open_at(&sealed, &binding, 1_000 + day), Some(state));
+        assert_eq!(seal.open_at(&sealed, &binding, 1_001 + day), None);
+        assert_eq!(seal.open(&sealed, &binding), None, "by the clock, too");
     }
 }

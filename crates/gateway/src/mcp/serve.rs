@@ -6,11 +6,11 @@ use futures_util::future::join_all;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
-use super::client::{Asked, Client, Greeting, LEVELS, Line, lock, says};
+use super::client::{Asked, Begun, Client, Greeting, LEVELS, Line, says};
 use super::error::{Code, Error};
 use super::message::{self, Id, Message, Request};
 use super::revision::{Meta, Revision, key};
-use super::{listen, result, servers, tasks, tools};
+use super::{hosted, listen, result, servers, tasks, tools, watching};
 use crate::gateway::Gateway;
 use crate::shelf::Stock;
 use crate::view::View;
@@ -30,32 +30,38 @@ impl Whole {
         let (id, method) = (request.id.clone(), request.method.clone().into_owned());
         Ok(Self { id, method, meta: Meta::of(&params), params })
     }
+
+    /// Takes it up for a client: from now on it can be called off.
+    pub(crate) fn take_up(self, client: &Arc<Client>) -> Result<Taken, Error> {
+        Ok(Taken { begun: client.begin(&self.id)?, whole: self })
+    }
 }
 
-/// Answers a request. What comes back is a result as it is sent.
+/// A request that was taken up, and is to be answered.
+pub(crate) struct Taken {
+    pub(crate) whole: Whole,
+    begun: Begun,
+}
+
+/// Answers a request, with a result as it is sent; not at all where it was called off.
 pub(crate) async fn answer(
     gateway: &Arc<Gateway>,
     client: &Arc<Client>,
-    request: Whole,
+    taken: Taken,
     line: &Line,
-) -> Result<String, Error> {
-    let Whole { id, method, params, meta } = request;
-    let method = &*method;
+) -> Option<Result<String, Error>> {
+    let Taken { whole: Whole { id, method, params, meta }, begun } = taken;
     if method == "initialize" && meta.revision.is_none() {
-        return Box::pin(greeted(gateway, client, note_greeting(client, &params)?)).await;
+        let revision = match note_greeting(client, &params) {
+            Ok(revision) => revision,
+            Err(error) => return Some(Err(error)),
+        };
+        return Some(Ok(Box::pin(greeted(gateway, client, revision)).await));
     }
-    let (revision, capabilities) = match client.greeting() {
-        Some(greeting) if meta.revision.is_none() => (greeting.revision, greeting.capabilities),
-        // Before anything was agreed on, one may ask whether somebody is there.
-        None if method == "ping" && meta.revision.is_none() => {
-            (Revision::NEWEST_WITH_HANDSHAKE, Map::new())
-        }
-        Some(_) | None => {
-            let (revision, capabilities) = meta.check()?;
-            (revision, capabilities.clone())
-        }
+    let (revision, capabilities) = match era(client, &method, &meta) {
+        Ok(agreed) => agreed,
+        Err(error) => return Some(Err(error)),
     };
-    let begun = client.begin(&id)?;
     let asked = Asked {
         client: Arc::clone(client),
         revision,
@@ -66,38 +72,74 @@ pub(crate) async fn answer(
         cancel: begun.cancel.clone(),
     };
     let result = tokio::select! {
-        result = dispatch(gateway, &asked, method, params) => result,
-        () = begun.cancel.cancelled() => {
-            Err(Error::new(Code::BadRequest, "the request was called off"))
-        }
+        // What was called off before it began does not begin.
+        biased;
+        () = begun.cancel.cancelled() => None,
+        result = dispatch(gateway, &asked, &method, params) => Some(result),
     };
-    gateway.watch.answered(method, result.is_ok());
-    result.map_err(|error| as_the_era_says(error, revision))
+    gateway.watch.answered(&method, matches!(result, Some(Ok(_))));
+    Some(result?.map_err(|error| as_the_era_says(error, revision)))
 }
 
-/// Answers all that a client of 2025-03-26 may put into one message; nothing where nothing of it is asked.
-pub(crate) async fn answer_batch(
+/// The revision that a request is of, and what its client can do.
+fn era(
+    client: &Client,
+    method: &str,
+    meta: &Meta,
+) -> Result<(Revision, Map<String, Value>), Error> {
+    match client.greeting() {
+        Some(greeting) if meta.revision.is_none() => Ok((greeting.revision, greeting.capabilities)),
+        // Before anything was agreed on, one may ask whether somebody is there.
+        None if method == "ping" && meta.revision.is_none() => {
+            Ok((Revision::NEWEST_WITH_HANDSHAKE, Map::new()))
+        }
+        Some(_) | None => {
+            let (revision, capabilities) = meta.check()?;
+            Ok((revision, capabilities.clone()))
+        }
+    }
+}
+
+/// What its client is told of a request that was called off, where it has to be told something.
+pub(crate) fn called_off() -> Error {
+    Error::new(Code::BadRequest, "the request was called off")
+}
+
+/// One of several messages, taken up or refused, and its id where it has one.
+pub(crate) struct Part {
+    id: Option<Id>,
+    taken: Result<Taken, Error>,
+}
+
+/// Takes up all that a client of 2025-03-26 may put into one message, each at once: what comes after one may be about it.
+pub(crate) fn take_up_all(client: &Arc<Client>, batch: &[&RawValue]) -> Vec<Part> {
+    let take_up = |one: &&RawValue| match message::parse(one.get()) {
+        Ok(Message::Request(request)) => {
+            let taken = Whole::of(&request).and_then(|whole| whole.take_up(client));
+            Some(Part { id: Some(request.id), taken })
+        }
+        Ok(other) => {
+            hear(client, &other);
+            None
+        }
+        Err((id, error)) => Some(Part { id, taken: Err(error) }),
+    };
+    batch.iter().filter_map(take_up).collect()
+}
+
+/// Answers all of them together; not where nothing of it is asked.
+pub(crate) async fn answer_all(
     gateway: &Arc<Gateway>,
     client: &Arc<Client>,
-    batch: &[&RawValue],
+    batch: Vec<Part>,
     line: &Line,
 ) -> Option<String> {
-    let each = batch.iter().map(|one| async move {
-        match message::parse(one.get()) {
-            Ok(Message::Request(request)) => {
-                let id = request.id.clone();
-                let answered = match Whole::of(&request) {
-                    Ok(whole) => answer(gateway, client, whole, line).await,
-                    Err(error) => Err(error),
-                };
-                Some(message::answer(Some(&id), &answered))
-            }
-            Ok(other) => {
-                hear(client, &other);
-                None
-            }
-            Err((id, error)) => Some(message::answer(id.as_ref(), &Err(error))),
-        }
+    let each = batch.into_iter().map(|Part { id, taken }| async move {
+        let answered = match taken {
+            Ok(taken) => answer(gateway, client, taken, line).await?,
+            Err(error) => Err(error),
+        };
+        Some(message::answer(id.as_ref(), &answered))
     });
     let answers: Vec<_> = join_all(each).await.into_iter().flatten().collect();
     (!answers.is_empty()).then(|| format!("[{}]", answers.join(",")))
@@ -115,15 +157,12 @@ pub(crate) fn hear(client: &Client, message: &Message<'_>) {
         Message::Answer { id, answer } => {
             client.answered(id, *answer);
         }
-        Message::Notification { method, params } if method == "notifications/cancelled" => {
-            let params: Value = params
-                .and_then(|params| serde_json::from_str(params.get()).ok())
-                .unwrap_or_default();
-            if let Some(id) = params.get("requestId") {
-                client.cancel(&id.to_string());
+        Message::Notification { method, params } => {
+            if let Some(id) = message::called_off(method, *params) {
+                client.cancel(&id);
             }
         }
-        Message::Notification { .. } | Message::Request(_) => {}
+        Message::Request(_) => {}
     }
 }
 
@@ -166,14 +205,9 @@ async fn dispatch(
         "resources/subscribe" | "resources/unsubscribe" if !stateless => {
             let uri = params["uri"].as_str().ok_or_else(|| missing("uri"))?.to_owned();
             if method == "resources/subscribe" {
-                Box::pin(servers::watch(gateway, asked, method, &uri)).await?;
-                lock(&asked.client.watched).insert(uri);
-                return Ok("{}".to_owned());
-            }
-            lock(&asked.client.watched).remove(&uri);
-            // Others may still want to be told.
-            if !gateway.is_watched(&uri) {
-                Box::pin(servers::watch(gateway, asked, method, &uri)).await?;
+                Box::pin(watching::subscribe(gateway, asked, &uri)).await?;
+            } else {
+                asked.client.watches.end(&uri);
             }
             Ok("{}".to_owned())
         }
@@ -202,11 +236,7 @@ pub(crate) fn note_greeting(client: &Client, params: &Value) -> Result<Revision,
 }
 
 /// The answer to a greeting.
-async fn greeted(
-    gateway: &Arc<Gateway>,
-    client: &Arc<Client>,
-    revision: Revision,
-) -> Result<String, Error> {
+async fn greeted(gateway: &Arc<Gateway>, client: &Arc<Client>, revision: Revision) -> String {
     let stock = gateway.stock().await;
     let mut offered = capabilities_of(&stock, &client.view);
     client.declare(&offered);
@@ -219,7 +249,7 @@ async fn greeted(
     if let Some(words) = instructions(&stock, &client.view) {
         told["instructions"] = words.into();
     }
-    Ok(told.to_string())
+    told.to_string()
 }
 
 /// The same for those who ask before every conversation is one request.
@@ -246,7 +276,7 @@ fn server_info() -> Value {
 
 fn capabilities_of(stock: &Stock, view: &View) -> Value {
     let mut told = json!({ "tools": { "listChanged": true } });
-    if !servers::of_view(stock, view).is_empty() {
+    if !hosted::of_view(stock, view).is_empty() {
         told["prompts"] = json!({ "listChanged": true });
         told["resources"] = json!({ "subscribe": true, "listChanged": true });
         told["completions"] = json!({});
@@ -266,9 +296,6 @@ fn instructions(stock: &Stock, view: &View) -> Option<String> {
 }
 
 /// An error as the era of a client knows it.
-fn as_the_era_says(mut error: Error, revision: Revision) -> Error {
-    if error.code == Code::NoResource && revision.is_stateless() {
-        error.code = Code::BadParameters;
-    }
-    error
+fn as_the_era_says(error: Error, revision: Revision) -> Error {
+    if revision.is_stateless() { error.of_newer_era() } else { error }
 }

@@ -3,92 +3,42 @@
 //! Of one server its names and addresses are passed on as they are. Of several, prompts are called by their package too, and
 //! a resource is read from the one server that has it.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::sync::Arc;
+use std::time::Duration;
 
-use futures_util::future::join_all;
-use host::{CallError, GREETING, Kind, Peer, Request, Tool};
+use futures_util::future::{join, join_all};
+use futures_util::stream::{FuturesUnordered, StreamExt};
+use host::{CallError, Kind, Peer};
 use serde_json::{Map, Value, json};
 use sha2::{Digest, Sha256};
-use tokio::sync::mpsc;
+use tokio::time::timeout_at;
 
-use super::client::{Asked, Asker, lock};
+use super::client::Asked;
 use super::error::{Code, Error};
+use super::hosted::{Server, Voice, of_package, of_view};
+use super::listings::{Kept, Listing, PROMPTS, RESOURCES, TEMPLATES};
 use super::result;
 use super::seal::{Binding, State};
 use super::serve::missing;
 use super::tools::Answers;
+use super::watching::Watches;
 use crate::gateway::Gateway;
-use crate::shelf::{Shelved, Stock};
+use crate::shelf::Stock;
 use crate::view::View;
 
-/// How many pages of a list are read, and how many entries.
-const MOST_PAGES: usize = 64;
-const MOST_LISTED: usize = 10_000;
+/// How long a list waits for one of several servers.
+const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How long what a server listed is taken for what it has. It may say sooner that it has something else.
-const CURRENT: Duration = Duration::from_mins(1);
+/// How long is waited for the others where one of several servers is known to have a resource.
+const GRACE: Duration = Duration::from_secs(1);
+
+/// Where a list says which servers it is without.
+const UNANSWERED: &str = "haft/unanswered";
 
 /// How often a server may ask within one request, where its client is asked for it.
 const MOST_ROUNDS: usize = 10;
 
-/// A server of a view.
-pub(crate) struct Server {
-    package: Arc<Shelved>,
-    tool: Arc<Tool>,
-}
-
-/// The servers among the packages of a view.
-pub(crate) fn of_view(stock: &Stock, view: &View) -> Vec<Server> {
-    let list = stock.list(view);
-    let is_shown = |one: &Arc<Shelved>| match view {
-        View::All => true,
-        View::Raw(id) => stock.package(id).is_some_and(|named| named.id == one.id),
-        View::Profile(_) => list.offers.iter().any(|(_, offer)| offer.package.id == one.id),
-    };
-    let shown = stock.packages.iter().filter(|one| one.is_enabled && is_shown(one));
-    let server = |one: &Arc<Shelved>| {
-        let tool = one.tool.as_ref().ok().filter(|tool| tool.surface.is_some())?;
-        Some(Server { package: Arc::clone(one), tool: Arc::clone(tool) })
-    };
-    shown.filter_map(server).collect()
-}
-
-/// What servers listed, for a while.
-#[derive(Debug, Default)]
-pub(crate) struct Listings(Mutex<HashMap<(String, String), Listed>>);
-
-/// What is kept of a list.
-type Listed = (Instant, Arc<Vec<Value>>);
-
-impl Listings {
-    pub(crate) fn forget(&self, package: &str) {
-        lock(&self.0).retain(|(known, _), _| known != package);
-    }
-
-    pub(crate) fn forget_all(&self) {
-        lock(&self.0).clear();
-    }
-}
-
-/// One of the lists that a server keeps.
-#[derive(Clone, Copy)]
-struct Kept {
-    method: &'static str,
-    /// What the entries are called in the answer.
-    key: &'static str,
-    /// What a server must have said that it can.
-    capability: &'static str,
-}
-
-const PROMPTS: Kept = Kept { method: "prompts/list", key: "prompts", capability: "prompts" };
-const RESOURCES: Kept =
-    Kept { method: "resources/list", key: "resources", capability: "resources" };
-const TEMPLATES: Kept =
-    Kept { method: "resources/templates/list", key: "resourceTemplates", capability: "resources" };
-
-/// A list of all that the servers of a view have.
+/// A list of all that the servers of a view have. It goes on without those that do not answer, and names them.
 pub(crate) async fn list(
     gateway: &Arc<Gateway>,
     asked: &Asked,
@@ -105,68 +55,33 @@ pub(crate) async fn list(
     if servers.is_empty() {
         return Err(Error::no_method(method));
     }
-    let all = listed(gateway, &stock, asked, &servers, kind).await;
-    let mut told = Vec::new();
-    for (server, entries) in servers.iter().zip(&all) {
-        for entry in &**entries {
+    let voice = Voice::of(&stock, asked);
+    let listings = servers.iter().map(|server| gateway.listings.of(gateway, &voice, server, kind));
+    let all: Vec<_> = match servers.len() {
+        1 => join_all(listings.map(Listing::wait)).await,
+        _ => join_all(listings.map(|listing| listing.wait_for(PATIENCE))).await,
+    };
+    let (mut told, mut unanswered) = (Vec::new(), Vec::new());
+    for (server, entries) in servers.iter().zip(all) {
+        let id = &server.package.id;
+        let Some(entries) = entries else {
+            unanswered.push(id.as_str());
+            continue;
+        };
+        for entry in &*entries {
             let mut entry = entry.clone();
             if kind.key == PROMPTS.key {
                 let own = entry["name"].as_str().unwrap_or_default();
-                entry["name"] = exposed(&asked.client.view, &server.package.id, own).into();
+                entry["name"] = exposed(&asked.client.view, id, own).into();
             }
             told.push(entry);
         }
     }
-    Ok(result::kept(json!({ kind.key: told }), asked.revision))
-}
-
-/// What each of some servers has. One that cannot be asked has nothing.
-async fn listed(
-    gateway: &Arc<Gateway>,
-    stock: &Stock,
-    asked: &Asked,
-    servers: &[Server],
-    kind: Kept,
-) -> Vec<Arc<Vec<Value>>> {
-    let each = servers.iter().map(|server| async move {
-        let key = (server.package.id.clone(), kind.method.to_owned());
-        if let Some((at, known)) = lock(&gateway.listings.0).get(&key)
-            && at.elapsed() < CURRENT
-        {
-            return Arc::clone(known);
-        }
-        let Ok(entries) = entries(stock, asked, server, kind).await else { return Arc::default() };
-        let entries = Arc::new(entries);
-        lock(&gateway.listings.0).insert(key, (Instant::now(), Arc::clone(&entries)));
-        entries
-    });
-    join_all(each).await
-}
-
-/// All pages of what one server has.
-async fn entries(
-    stock: &Stock,
-    asked: &Asked,
-    server: &Server,
-    kind: Kept,
-) -> Result<Vec<Value>, CallError> {
-    let (_, greeting) = request(stock, asked, server, GREETING, json!({})).await?;
-    if greeting["capabilities"].get(kind.capability).is_none() {
-        return Ok(Vec::new());
+    let mut told = json!({ kind.key: told });
+    if !unanswered.is_empty() {
+        told["_meta"] = json!({ UNANSWERED: unanswered });
     }
-    let (mut all, mut params) = (Vec::new(), json!({}));
-    for _ in 0..MOST_PAGES {
-        let (mut page, _) = request(stock, asked, server, kind.method, params).await?;
-        if let Some(Value::Array(entries)) = page.get_mut(kind.key).map(Value::take) {
-            all.extend(entries);
-        }
-        match page.get("nextCursor").and_then(Value::as_str) {
-            Some(next) if all.len() < MOST_LISTED => params = json!({ "cursor": next }),
-            _ => break,
-        }
-    }
-    all.truncate(MOST_LISTED);
-    Ok(all)
+    Ok(result::kept(told, asked.revision))
 }
 
 /// What a prompt is called: by its package too, where there are several.
@@ -187,61 +102,104 @@ fn exposed(view: &View, package: &str, name: &str) -> String {
     format!("{kept}_{digits}")
 }
 
-/// The server that a prompt is of, and what it calls it.
+/// The server that a prompt is of, and what it calls it. The others need not have answered for that.
 async fn of_prompt(
     gateway: &Arc<Gateway>,
-    stock: &Stock,
-    asked: &Asked,
+    (stock, voice): (&Stock, &Voice),
+    view: &View,
     name: &str,
 ) -> Result<(Server, String), Error> {
-    let view = &asked.client.view;
     let mut servers = of_view(stock, view);
     if matches!(view, View::Raw(_)) && servers.len() == 1 {
         return Ok((servers.remove(0), name.to_owned()));
     }
-    let all = listed(gateway, stock, asked, &servers, PROMPTS).await;
-    for (server, entries) in servers.into_iter().zip(all) {
-        let own = entries.iter().filter_map(|entry| entry["name"].as_str());
-        let own = own.map(str::to_owned).find(|own| exposed(view, &server.package.id, own) == name);
-        if let Some(own) = own {
+    let listing = |server: Server| {
+        let listing = gateway.listings.of(gateway, voice, &server, PROMPTS);
+        async { (server, listing.wait().await) }
+    };
+    let mut listing: FuturesUnordered<_> = servers.into_iter().map(listing).collect();
+    let mut unanswered = Vec::new();
+    while let Some((server, entries)) = listing.next().await {
+        let id = &server.package.id;
+        let Some(entries) = entries else {
+            unanswered.push(id.clone());
+            continue;
+        };
+        let mut own = entries.iter().filter_map(|entry| entry["name"].as_str());
+        if let Some(own) = own.find(|own| exposed(view, id, own) == name) {
+            let own = own.to_owned();
             return Ok((server, own));
         }
     }
-    Err(Error::new(Code::BadParameters, format!("Unknown prompt: {name}")))
+    let error = Error::new(Code::BadParameters, format!("Unknown prompt: {name}"));
+    Err(match unanswered.as_slice() {
+        [] => error,
+        some => error.with(json!({ "unanswered": some })),
+    })
 }
 
-/// The one server that has a resource, by its list or by a template.
+/// The one server that has a resource, by its list or by a template. Where one is known, the others are waited for no longer
+/// than they may take to say that they have it too.
 async fn of_resource(
     gateway: &Arc<Gateway>,
-    stock: &Stock,
-    asked: &Asked,
+    (stock, voice): (&Stock, &Voice),
+    view: &View,
     uri: &str,
 ) -> Result<Server, Error> {
-    let mut servers = of_view(stock, &asked.client.view);
+    let mut servers = of_view(stock, view);
     if servers.len() == 1 {
         return Ok(servers.remove(0));
     }
-    let resources = listed(gateway, stock, asked, &servers, RESOURCES).await;
-    let templates = listed(gateway, stock, asked, &servers, TEMPLATES).await;
-    let has = |at: usize| {
-        let by_list = resources[at].iter().any(|one| one["uri"].as_str() == Some(uri));
-        by_list
-            || templates[at]
-                .iter()
-                .filter_map(|one| one["uriTemplate"].as_str())
-                .any(|one| fits(one, uri))
+    let of = |server: &Server, kind: Kept| gateway.listings.of(gateway, voice, server, kind);
+    let listings: Vec<_> = servers
+        .into_iter()
+        .map(|server| (of(&server, RESOURCES), of(&server, TEMPLATES), server))
+        .collect();
+    let since = listings.iter().flat_map(|(resources, templates, _)| [resources, templates]);
+    let until = since.map(|listing| listing.since + GRACE).max();
+    let listing = |(resources, templates, server): (Listing, Listing, Server)| async {
+        (join(resources.wait(), templates.wait()).await, server)
     };
-    let having: Vec<_> = (0..servers.len()).filter(|at| has(*at)).collect();
+    let mut listing: FuturesUnordered<_> = listings.into_iter().map(listing).collect();
+    let (mut having, mut unanswered) = (Vec::new(), Vec::new());
+    loop {
+        let next = match until.filter(|_| !having.is_empty()) {
+            Some(until) => timeout_at(until.into(), listing.next()).await.ok().flatten(),
+            None => listing.next().await,
+        };
+        let Some(((resources, templates), server)) = next else { break };
+        if resources.is_none() || templates.is_none() {
+            unanswered.push(server.package.id.clone());
+        }
+        let mut resources = resources.iter().flat_map(|all| all.iter());
+        let mut templates = templates.iter().flat_map(|all| all.iter());
+        let is_fitting =
+            |one: &Value| one["uriTemplate"].as_str().is_some_and(|one| fits(one, uri));
+        if resources.any(|one| one["uri"].as_str() == Some(uri)) || templates.any(is_fitting) {
+            having.push(server);
+        }
+    }
+    let about = |more: Value| {
+        let mut about = json!({ "uri": uri });
+        if more != json!([]) {
+            about["unanswered"] = more;
+        }
+        about
+    };
     match having.as_slice() {
-        [one] => Ok(servers.swap_remove(*one)),
-        [] => Err(Error::new(Code::NoResource, "Resource not found").with(json!({ "uri": uri }))),
+        [_] => Ok(having.swap_remove(0)),
+        [] => {
+            let error = Error::new(Code::NoResource, "Resource not found");
+            Err(error.with(about(unanswered.into())))
+        }
         several => {
-            let names: Vec<_> = several.iter().map(|at| servers[*at].package.id.clone()).collect();
+            let mut names: Vec<_> = several.iter().map(|one| one.package.id.clone()).collect();
+            names.sort();
             let words = format!(
                 "several servers have it: {}; /mcp/raw/PACKAGE names one",
                 names.join(", ")
             );
-            Err(Error::new(Code::BadParameters, words).with(json!({ "uri": uri })))
+            Err(Error::new(Code::BadParameters, words).with(about(json!([]))))
         }
     }
 }
@@ -277,9 +235,11 @@ pub(crate) async fn prompt(
 ) -> Result<String, Error> {
     let name = params["name"].as_str().ok_or_else(|| missing("name"))?.to_owned();
     let stock = gateway.stock().await;
-    let (server, own) = of_prompt(gateway, &stock, asked, &name).await?;
+    let voice = Voice::of(&stock, asked);
+    let of = of_prompt(gateway, (&stock, &voice), &asked.client.view, &name);
+    let (server, own) = of.await?;
     params["name"] = own.into();
-    let answer = pass(gateway, &stock, asked, &server, "prompts/get", params).await?;
+    let answer = pass(gateway, &voice, asked, &server, "prompts/get", params).await?;
     Ok(result::whole(answer, asked.revision))
 }
 
@@ -291,8 +251,9 @@ pub(crate) async fn read(
 ) -> Result<String, Error> {
     let uri = params["uri"].as_str().ok_or_else(|| missing("uri"))?.to_owned();
     let stock = gateway.stock().await;
-    let server = of_resource(gateway, &stock, asked, &uri).await?;
-    let answer = pass(gateway, &stock, asked, &server, "resources/read", params).await?;
+    let voice = Voice::of(&stock, asked);
+    let server = of_resource(gateway, (&stock, &voice), &asked.client.view, &uri).await?;
+    let answer = pass(gateway, &voice, asked, &server, "resources/read", params).await?;
     if answer["resultType"] == "input_required" {
         return Ok(answer.to_string());
     }
@@ -306,15 +267,16 @@ pub(crate) async fn complete(
     mut params: Value,
 ) -> Result<String, Error> {
     let stock = gateway.stock().await;
+    let (voice, view) = (Voice::of(&stock, asked), &asked.client.view);
     let reference = &params["ref"];
     let server = match (reference["type"].as_str(), &reference["name"], &reference["uri"]) {
         (Some("ref/prompt"), Value::String(name), _) => {
-            let (server, own) = of_prompt(gateway, &stock, asked, name).await?;
+            let (server, own) = of_prompt(gateway, (&stock, &voice), view, name).await?;
             params["ref"]["name"] = own.into();
             server
         }
         (Some("ref/resource"), _, Value::String(uri)) => {
-            of_resource(gateway, &stock, asked, uri).await?
+            of_resource(gateway, (&stock, &voice), view, uri).await?
         }
         _ => {
             return Err(Error::new(
@@ -323,23 +285,24 @@ pub(crate) async fn complete(
             ));
         }
     };
-    let answer = pass(gateway, &stock, asked, &server, "completion/complete", params).await?;
+    let answer = pass(gateway, &voice, asked, &server, "completion/complete", params).await?;
     Ok(result::whole(answer, asked.revision))
 }
 
-/// Has a server say when a resource changes, or no longer.
+/// Has the server of a resource say when that changes; whether it does.
 pub(crate) async fn watch(
     gateway: &Arc<Gateway>,
     asked: &Asked,
-    method: &str,
+    watches: &Watches,
     uri: &str,
-) -> Result<(), Error> {
+) -> Result<bool, Error> {
     let stock = gateway.stock().await;
-    let server = of_resource(gateway, &stock, asked, uri).await?;
-    match request(&stock, asked, &server, method, json!({ "uri": uri })).await {
-        Ok(_) => Ok(()),
+    let voice = Voice::of(&stock, asked);
+    let server = of_resource(gateway, (&stock, &voice), &asked.client.view, uri).await?;
+    match watches.begin(&voice, &server, uri, &asked.cancel).await {
+        Ok(()) => Ok(true),
         // A server that knows no such method tells its client nothing, as one would that never changes.
-        Err(error) if error.kind == Kind::Unknown => Ok(()),
+        Err(error) if error.kind == Kind::Unknown => Ok(false),
         Err(error) => Err(of_call(&error)),
     }
 }
@@ -353,22 +316,20 @@ pub(crate) async fn pass_to(
     mut params: Value,
 ) -> Result<Value, Error> {
     let stock = gateway.stock().await;
-    let mut servers = of_view(&stock, &asked.client.view);
-    let at = servers.iter().position(|server| server.package.id == package);
-    let at =
-        at.ok_or_else(|| Error::new(Code::BadParameters, "the server is not there any more"))?;
+    let server = of_package(&stock, &asked.client.view, package);
+    let gone = || Error::new(Code::BadParameters, "the server is not there any more");
+    let server = server.ok_or_else(gone)?;
     if let Some(all) = params.as_object_mut() {
         all.remove("_meta");
     }
-    let server = servers.swap_remove(at);
-    let answer = request(&stock, asked, &server, method, params).await;
-    answer.map(|(answer, _)| answer).map_err(|error| of_call(&error))
+    let answer = Voice::of(&stock, asked).ask(&server, method, params, &asked.cancel).await;
+    answer.map(|replied| replied.answer).map_err(|error| of_call(&error))
 }
 
 /// Asks a server, and again with what its client answers.
 async fn pass(
     gateway: &Arc<Gateway>,
-    stock: &Stock,
+    voice: &Voice,
     asked: &Asked,
     server: &Server,
     method: &str,
@@ -397,8 +358,8 @@ async fn pass(
         }
     }
     for _ in 0..MOST_ROUNDS {
-        let answer = request(stock, asked, server, method, params.clone()).await;
-        let (mut answer, _) = answer.map_err(|error| of_call(&error))?;
+        let answer = voice.ask(server, method, params.clone(), &asked.cancel).await;
+        let mut answer = answer.map_err(|error| of_call(&error))?.answer;
         if answer["resultType"] != "input_required" {
             return Ok(answer);
         }
@@ -409,7 +370,7 @@ async fn pass(
                 sealed.ok_or_else(|| Error::new(Code::Internal, "there is no randomness"))?.into();
             return Ok(answer);
         }
-        let asker = asked.asker(None, None);
+        let asker = asked.asker(None);
         let mut responses = Map::new();
         for (name, question) in answer["inputRequests"].as_object().into_iter().flatten() {
             let method = question["method"].as_str().unwrap_or_default();
@@ -427,25 +388,6 @@ async fn pass(
         }
     }
     Err(Error::new(Code::Internal, format!("the server asked more than {MOST_ROUNDS} times")))
-}
-
-/// Asks a server for something.
-async fn request(
-    stock: &Stock,
-    asked: &Asked,
-    server: &Server,
-    method: &str,
-    params: Value,
-) -> Result<(Value, Value), CallError> {
-    let surface = asked.surface();
-    let peer: Arc<Asker> = if asked.revision.is_stateless() {
-        // Whoever is not asked at once has nobody here to be asked in the middle of this.
-        asked.asker(Some(mpsc::channel(1).0), None)
-    } else {
-        asked.asker(None, None)
-    };
-    let request = Request { method, params, surface: &surface, peer: Some(peer) };
-    Box::pin(stock.host.request(&server.tool, request, &asked.cancel)).await
 }
 
 /// An error of a server as its client is told it.
@@ -482,7 +424,7 @@ mod tests {
 
     #[test]
     fn prompts_of_two_packages_are_never_called_the_same() {
-        let view = View::All;
+        let view = View::Usual;
         let names: std::collections::HashSet<_> =
             [("mcpb:a", "b_c"), ("mcpb:a_b", "c"), ("mcpkg:a", "b_c")]
                 .map(|(package, name)| exposed(&view, package, name))

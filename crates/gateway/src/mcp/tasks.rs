@@ -1,28 +1,27 @@
 //! Calls that go on after their request was answered, for clients that know the extension for tasks.
 //!
 //! A call that takes long becomes a task of ours; one that its server makes a task of stays the server's, and what is asked
-//! about it is passed on. Either is known by a sealed name, which says whose it is and which no other client can use.
+//! about it is passed on, also where it was one of ours before. Either is known by a sealed name, which says whose it is and which no
+//! other client can use. What a call asks of its client, its server, or the owner, the task asks until it is answered.
 
-use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use host::{CancellationToken, Made};
+use host::CancellationToken;
 use ledger::Time;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
 use super::client::{Asked, lock};
 use super::error::{Code, Error};
-use super::result;
-use super::revision::{Revision, key};
+use super::places::Places;
+use super::revision::key;
 use super::seal::{Binding, State};
 use super::serve::missing;
-use super::servers;
-use super::tools::Making;
-use super::waiting::{Came, Running};
+use super::tools::{Ended, Making};
+use super::waiting::Running;
+use super::{result, servers};
 use crate::gateway::Gateway;
-use crate::refusal;
 
 /// How long a call may take before it becomes a task.
 pub(crate) const LONG: Duration = Duration::from_secs(5);
@@ -33,20 +32,28 @@ const KEPT: Duration = Duration::from_hours(1);
 /// How often a client should ask.
 const POLL_MS: u64 = 1_000;
 
-/// How many tasks there are at a time.
+/// How many tasks there are at a time, and how many of one client.
 const MOST: usize = 1000;
+const MOST_OF_ONE: usize = 100;
 
 /// How many answers of a client wait to be passed on.
 const ANSWERS: usize = 16;
 
-/// The tasks of ours, by names that nobody guesses.
-#[derive(Debug, Default)]
-pub(crate) struct Tasks(Mutex<HashMap<String, Arc<Task>>>);
+/// The tasks of ours. Those that are over make room for others.
+#[derive(Debug)]
+pub(crate) struct Tasks(Places<Arc<Task>>);
+
+impl Default for Tasks {
+    fn default() -> Self {
+        Self(Places::new(MOST, MOST_OF_ONE))
+    }
+}
 
 /// A task of ours.
 #[derive(Debug)]
 struct Task {
-    began: Instant,
+    /// The package that is called.
+    package: String,
     created: Time,
     status: Mutex<(Time, Status)>,
     answers: mpsc::Sender<Map<String, Value>>,
@@ -58,27 +65,21 @@ struct Task {
 enum Status {
     Working,
     Asks(Map<String, Value>),
+    /// It goes on as a task of its server, which calls it so.
+    Passed(String),
     Completed(Value),
-    Failed(Value),
+    Failed(Error),
     Cancelled,
 }
 
 impl Tasks {
     /// Forgets what nobody asked for in time.
     pub(crate) fn tidy(&self) {
-        lock(&self.0).retain(|_, task| {
-            let is_kept = task.began.elapsed() < KEPT;
-            if !is_kept {
-                task.cancel.cancel();
-            }
-            is_kept
-        });
+        self.0.take_older(KEPT).iter().for_each(|task| task.cancel.cancel());
     }
 
     pub(crate) fn clear(&self) {
-        for (_, task) in lock(&self.0).drain() {
-            task.cancel.cancel();
-        }
+        self.0.clear().iter().for_each(|task| task.cancel.cancel());
     }
 }
 
@@ -91,10 +92,22 @@ impl Task {
         }
     }
 
+    fn status(&self) -> Status {
+        lock(&self.status).1.clone()
+    }
+
+    /// Whether nothing comes of it any more.
+    fn is_over(&self) -> bool {
+        match lock(&self.status).1 {
+            Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
+            Status::Working | Status::Asks(_) | Status::Passed(_) => false,
+        }
+    }
+
     fn to_value(&self, name: &str) -> Value {
         let (updated, status) = lock(&self.status).clone();
         let word = match &status {
-            Status::Working => "working",
+            Status::Working | Status::Passed(_) => "working",
             Status::Asks(_) => "input_required",
             Status::Completed(_) => "completed",
             Status::Failed(_) => "failed",
@@ -112,84 +125,83 @@ impl Task {
         match status {
             Status::Asks(requests) => told["inputRequests"] = Value::Object(requests),
             Status::Completed(result) => told["result"] = result,
-            Status::Failed(error) => told["error"] = error,
-            Status::Working | Status::Cancelled => {}
+            Status::Failed(error) => {
+                told["error"] = error.to_value();
+                told["statusMessage"] = error.message.into();
+            }
+            Status::Working | Status::Passed(_) | Status::Cancelled => {}
         }
         told
     }
 }
 
-/// Makes a task of a call that runs.
-pub(crate) fn begin(making: &Making<'_>, mut running: Running) -> Result<String, Error> {
-    let full = || Error::new(Code::Internal, "there are too many tasks");
-    let mut bytes = [0; 16];
-    getrandom::fill(&mut bytes).map_err(|_| full())?;
-    let key = format!("{:032x}", u128::from_be_bytes(bytes));
-    let (answers, mut answered) = mpsc::channel(ANSWERS);
-    let now = host::records::now();
-    let task = Arc::new(Task {
-        began: Instant::now(),
-        created: now,
-        status: Mutex::new((now, Status::Working)),
-        answers,
-        cancel: running.cancel.clone(),
-    });
-    {
-        let mut all = lock(&making.gateway.tasks.0);
-        if all.len() >= MOST {
-            return Err(full());
-        }
-        all.insert(key.clone(), Arc::clone(&task));
-    }
-    let name = seal(making.gateway, making.asked, State::Task(key))?;
-    let mut told = task.to_value(&name);
-    told["resultType"] = "task".into();
-    let (tool, console) = (Arc::clone(&making.offer.tool), making.gateway.console.clone());
-    running.call.go_on_beside();
-    tokio::spawn(async move {
-        loop {
-            match running.next().await {
-                Came::Done(made) => {
-                    task.set(Status::Completed(of_made(*made, &tool, console.as_deref())));
-                    return;
-                }
-                Came::Broke(words) => {
-                    task.set(Status::Failed(Error::new(Code::Internal, words).to_value()));
-                    return;
-                }
-                Came::Asks => {}
-            }
-            while running.is_asked() {
-                task.set(Status::Asks(running.asks()));
-                tokio::select! {
-                    Some(responses) = answered.recv() => running.answer(&responses),
-                    () = running.cancel.cancelled() => return,
-                }
-            }
-            task.set(Status::Working);
-        }
-    });
-    Ok(told.to_string())
+/// A task that there is a place for.
+pub(crate) struct Opened {
+    /// As its client knows it.
+    name: String,
+    task: Arc<Task>,
+    answered: mpsc::Receiver<Map<String, Value>>,
 }
 
-/// What came of a call, as its client would have been told at once.
-fn of_made(made: Made, tool: &host::Tool, console: Option<&str>) -> Value {
-    let value = match (made.reply, made.said) {
-        (Ok(_), Some(said)) => said,
-        (Ok(output), None) => result::of_output(output),
-        (Err(_), Some(said)) if said["isError"] == true => said,
-        (Err(error), _) => refusal::told(&error, tool, console),
-    };
-    serde_json::from_str(&result::whole(value, Revision::V2026_07_28)).unwrap_or_default()
+/// Makes a place for a task, where there is one.
+pub(crate) fn open(making: &Making<'_>) -> Result<Option<Opened>, Error> {
+    let (gateway, asked) = (making.gateway, making.asked);
+    let (answers, answered) = mpsc::channel(ANSWERS);
+    let now = host::records::now();
+    let status = Mutex::new((now, Status::Working));
+    let (package, cancel) = (making.offer.package.id.clone(), asked.cancel.clone());
+    let task = Arc::new(Task { package, created: now, status, answers, cancel });
+    let kept = gateway.tasks.0.keep(&asked.client.name, Arc::clone(&task), |task| task.is_over());
+    let Some(key) = kept else { return Ok(None) };
+    let name = seal(gateway, asked, State::Task(key))?;
+    Ok(Some(Opened { name, task, answered }))
+}
+
+/// Makes a task of a call that runs.
+pub(crate) fn begin(making: &Making<'_>, running: Running, opened: Opened) -> String {
+    let Opened { name, task, mut answered } = opened;
+    let mut told = task.to_value(&name);
+    told["resultType"] = "task".into();
+    let (gateway, asked) = (Arc::clone(making.gateway), making.asked.clone());
+    let (stock, offer) = (Arc::clone(making.stock), Arc::clone(making.offer));
+    let (input, looked_away) = (making.input.clone(), making.looked_away);
+    let resumed = making.resumed.clone();
+    tokio::spawn(async move {
+        let (gateway, asked, stock, offer) = (&gateway, &asked, &stock, &offer);
+        let mut making = Making { gateway, asked, stock, offer, input, looked_away, resumed };
+        let Running { call, mut questions } = running;
+        let later = questions.later();
+        let mut ending = Box::pin(making.in_rounds(call, Some(&later)));
+        let ended = loop {
+            tokio::select! {
+                biased;
+                ended = &mut ending => break ended,
+                () = task.cancel.cancelled() => return,
+                () = questions.next() => {}
+                Some(responses) = answered.recv() => questions.answer(&responses),
+            }
+            let is_asked = questions.are_open();
+            task.set(if is_asked { Status::Asks(questions.open()) } else { Status::Working });
+        };
+        task.set(match ended {
+            Ok(Ended::Whole(value)) => Status::Completed(result::in_era(value, asked.revision)),
+            Ok(Ended::Task(said)) => Status::Passed(named(&said).to_owned()),
+            Err(error) => Status::Failed(error.of_newer_era()),
+        });
+    });
+    told.to_string()
 }
 
 /// A task that a server made of a call, under our name.
-pub(crate) fn of_server(making: &Making<'_>, said: &Value) -> Result<String, Error> {
-    let theirs = said["taskId"].as_str().unwrap_or_default().to_owned();
-    let state = State::TaskOf(making.offer.package.id.clone(), theirs);
-    let mut told = said.clone();
-    told["taskId"] = seal(making.gateway, making.asked, state)?.into();
-    Ok(told.to_string())
+pub(crate) fn of_server(making: &Making<'_>, mut said: Value) -> Result<String, Error> {
+    let state = State::TaskOf(making.offer.package.id.clone(), named(&said).to_owned());
+    said["taskId"] = seal(making.gateway, making.asked, state)?.into();
+    Ok(said.to_string())
+}
+
+/// What a server calls its task.
+fn named(said: &Value) -> &str {
+    said["taskId"].as_str().unwrap_or_default()
 }
 
 fn binding(asked: &Asked) -> Binding {
@@ -216,36 +228,50 @@ pub(crate) async fn answer(
     let unknown = || Error::new(Code::BadParameters, "there is no such task");
     match gateway.seal.open(&name, &binding(asked)).ok_or_else(unknown)? {
         State::TaskOf(package, theirs) => {
-            params["taskId"] = theirs.into();
-            let mut told = servers::pass_to(gateway, asked, &package, method, params).await?;
-            if told.get("taskId").is_some() {
-                told["taskId"] = name.into();
-            }
-            Ok(result::whole(told, asked.revision))
+            pass(gateway, asked, &package, theirs, method, params).await
         }
         State::Task(key) => {
-            let task = lock(&gateway.tasks.0).get(&key).cloned().ok_or_else(unknown)?;
-            match method {
+            let task = gateway.tasks.0.get(&key).ok_or_else(unknown)?;
+            if let Status::Passed(theirs) = task.status() {
+                return pass(gateway, asked, &task.package, theirs, method, params).await;
+            }
+            let told = match method {
                 "tasks/update" => {
                     if let Some(Value::Object(responses)) =
                         params.get_mut("inputResponses").map(Value::take)
                     {
                         let _ = task.answers.send(responses).await;
                     }
-                    Ok(result::whole(json!({}), asked.revision))
+                    json!({})
                 }
                 "tasks/cancel" => {
-                    let is_over =
-                        matches!(lock(&task.status).1, Status::Completed(_) | Status::Failed(_));
-                    if !is_over {
+                    if !task.is_over() {
                         task.set(Status::Cancelled);
                         task.cancel.cancel();
                     }
-                    Ok(result::whole(json!({}), asked.revision))
+                    json!({})
                 }
-                _ => Ok(result::whole(task.to_value(&name), asked.revision)),
-            }
+                _ => task.to_value(&name),
+            };
+            Ok(result::whole(told, asked.revision))
         }
-        State::Waits(_) | State::Server(_) | State::Ticket(_) => Err(unknown()),
+        State::Waits(_) | State::Server(_) | State::Ticket(..) => Err(unknown()),
     }
+}
+
+/// Asks a server about its task; what it says of that is told under our name.
+async fn pass(
+    gateway: &Arc<Gateway>,
+    asked: &Asked,
+    package: &str,
+    theirs: String,
+    method: &str,
+    mut params: Value,
+) -> Result<String, Error> {
+    let name = std::mem::replace(&mut params["taskId"], theirs.into());
+    let mut told = servers::pass_to(gateway, asked, package, method, params).await?;
+    if told.get("taskId").is_some() {
+        told["taskId"] = name;
+    }
+    Ok(result::whole(told, asked.revision))
 }

@@ -3,15 +3,17 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use host::{Call, Made, Resumed};
+use futures_util::stream::{self, StreamExt, TryStreamExt};
+use host::{Call, CallError, Made, Peer, Resumed};
+use ledger::state::approvals::TicketId;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
-use super::client::Asked;
+use super::client::{Asked, Question};
 use super::error::{Code, Error};
 use super::seal::{Binding, State};
 use super::serve::missing;
-use super::waiting::{Came, Running};
+use super::waiting::{Came, Questions, Running};
 use super::{asking, finding, result, tasks};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
@@ -19,13 +21,13 @@ use crate::refusal;
 use crate::shelf::{Shelved, Stock, closing};
 use crate::undertaking::Undertaking;
 use crate::view::View;
-use crate::watch::{Calling, Told};
+use crate::watch::Calling;
 
-/// How often a server may ask within one call, where its client is asked for it.
+/// How often a call may be made again with what its client was asked for it.
 const MOST_ROUNDS: usize = 10;
 
-/// How many questions of one call wait to be handed over.
-const MOST_QUESTIONS: usize = 16;
+/// How many questions a task shows at a time.
+const MOST_SHOWN: usize = 16;
 
 /// The tools of a view. They are all on one page.
 pub(crate) async fn list(
@@ -137,6 +139,34 @@ pub(crate) struct Making<'m> {
     pub(crate) stock: &'m Arc<Stock>,
     pub(crate) offer: &'m Arc<Offer>,
     pub(crate) input: String,
+    /// Whether the client's person was asked for the owner's word, and gave none.
+    pub(crate) looked_away: bool,
+    /// What the call that is made now brings its server.
+    pub(crate) resumed: Option<Resumed>,
+}
+
+/// What a call is made with that was asked for before.
+#[derive(Debug, Default)]
+pub(crate) struct Brought {
+    /// The owner's word.
+    ticket: Option<TicketId>,
+    /// What the server asked.
+    resumed: Option<Resumed>,
+}
+
+/// What came of a call.
+pub(crate) enum Outcome {
+    Ended(Ended),
+    /// It is made again once its client says something: what is asked, by name, and what the answers come back with.
+    Asks(Map<String, Value>, State),
+}
+
+/// How a call ended.
+pub(crate) enum Ended {
+    /// With a result.
+    Whole(Value),
+    /// Its server made a task of it, and says so.
+    Task(Value),
 }
 
 /// Makes a call, or goes on with one that asked something.
@@ -148,65 +178,72 @@ pub(crate) async fn make(
     arguments: Value,
     answers: Answers,
 ) -> Result<String, Error> {
-    let making = Making { gateway, asked, stock, offer, input: arguments.to_string() };
-    let mut resumed = None;
-    let mut ticket = None;
-    if let Some(state) = &answers.state {
-        let not_ours = || {
-            let words = "`requestState` is none of ours, is for another request, or ran out";
+    let input = arguments.to_string();
+    let (looked_away, resumed) = (false, None);
+    let mut making = Making { gateway, asked, stock, offer, input, looked_away, resumed };
+    let Some(state) = &answers.state else {
+        let resumed = answers.responses.map(|responses| Resumed { responses, state: None });
+        return making.start(Brought { ticket: None, resumed }).await;
+    };
+    let opened = gateway.seal.open(state, &making.binding()).ok_or_else(not_ours)?;
+    let responses = answers.responses.unwrap_or_default();
+    if let State::Waits(name) = opened {
+        let mut running = gateway.waiting.take(&name).ok_or_else(|| {
+            let words = "the call that asked this was given up; make it again";
             Error::new(Code::BadParameters, words)
-        };
-        let opened = gateway.seal.open(state, &making.binding()).ok_or_else(not_ours)?;
-        let responses = answers.responses.unwrap_or_default();
-        match opened {
-            State::Waits(name) => {
-                let mut running = gateway.waiting.take(&name).ok_or_else(|| {
-                    let words = "the call that asked this was given up; make it again";
-                    Error::new(Code::BadParameters, words)
-                })?;
-                running.answer(&responses);
-                if running.is_asked() {
-                    return making.asks(running);
-                }
-                return Box::pin(making.follow(running)).await;
-            }
-            State::Server(state) => resumed = Some(Resumed { responses, state }),
-            State::Ticket(name) => {
-                ticket = Box::pin(asking::answered(&making, &name, &responses)).await?;
-            }
-            State::Task(_) | State::TaskOf(..) => return Err(not_ours()),
+        })?;
+        running.questions.answer(&responses);
+        if running.questions.are_open() {
+            return making.asks(running);
         }
-    } else if let Some(responses) = answers.responses {
-        resumed = Some(Resumed { responses, state: None });
+        return Box::pin(making.follow(running)).await;
     }
-    making.start(ticket, resumed).await
+    let brought = Box::pin(making.answered(opened, responses)).await?;
+    making.start(brought).await
+}
+
+/// A client brings what it was not handed for this.
+fn not_ours() -> Error {
+    let words = "`requestState` is none of ours, is for another request, or ran out";
+    Error::new(Code::BadParameters, words)
 }
 
 impl Making<'_> {
     /// What a state that is handed out for it is bound to.
-    pub(crate) fn binding(&self) -> Binding {
+    fn binding(&self) -> Binding {
         let Offer { package, action, .. } = &**self.offer;
         let who = &self.asked.client.name;
         let view = self.asked.client.view.name();
         Binding::of(&[who, &view, "tools/call", &package.id, action, &self.input])
     }
 
-    fn order(&self, ticket: Option<ledger::state::approvals::TicketId>) -> Call {
-        let client = &self.asked.client;
-        Call {
+    /// Begins a call. What it asks is asked of its client at once, or handed over for later.
+    fn undertake(
+        &mut self,
+        brought: Brought,
+        later: Option<&mpsc::Sender<Question>>,
+    ) -> Undertaking {
+        self.resumed.clone_from(&brought.resumed);
+        let (client, calling) = (&self.asked.client, self.watched());
+        let mut order = Call {
             action: self.offer.action.clone(),
             input: self.input.clone(),
             surface: self.asked.surface(),
             approver: None,
-            ticket,
+            ticket: brought.ticket,
             folder: client.folder.clone(),
             within: None,
             progress: self.asked.progress(),
             implementation: None,
             peer: None,
-            resumed: None,
+            resumed: brought.resumed,
+            context: None,
             called_off: self.asked.cancel.child_token(),
+        };
+        if self.is_of_server() || later.is_some() {
+            order.peer = Some(self.asked.asker(later.cloned()));
         }
+        Undertaking::new(self.gateway, self.stock, self.offer, order, calling)
     }
 
     /// Whether a server is behind it, which may have something to say while it works.
@@ -216,56 +253,43 @@ impl Making<'_> {
 
     /// Begins to count and to tell where its time goes.
     fn watched(&self) -> Calling {
-        let Asked { client, revision, meta, .. } = self.asked;
-        let about = Told {
-            package: &self.offer.package.id,
-            surface: "mcp",
-            session: &client.session,
-            revision: Some(revision.name()),
-            traceparent: meta.passed.get("traceparent").and_then(Value::as_str),
-        };
-        self.gateway.watch.call(&self.offer.name, &about)
+        self.gateway.watch.call(&self.offer.name, self.asked.told_of(&self.offer.package.id))
     }
 
-    pub(crate) async fn start(
-        &self,
-        ticket: Option<ledger::state::approvals::TicketId>,
-        resumed: Option<Resumed>,
-    ) -> Result<String, Error> {
-        let order = self.order(ticket);
-        let may_be_task = self.asked.knows_tasks() && self.asked.revision.is_stateless();
-        if !self.is_of_server() && !may_be_task {
-            let made = Undertaking::new(self.stock, self.offer, order, Some(self.watched())).await;
-            return self.told(made.map_err(broken)?).await;
-        }
+    /// Makes the call, and says what its client is told.
+    async fn start(&mut self, brought: Brought) -> Result<String, Error> {
         if !self.asked.revision.is_stateless() {
-            return self.in_rounds(order, resumed).await;
+            let call = self.undertake(brought, None);
+            let ended = self.in_rounds(call, None).await?;
+            return self.ended(ended);
+        }
+        if !self.is_of_server() && !self.asked.knows_tasks() {
+            let made = self.undertake(brought, None).await.map_err(broken)?;
+            return self.told(made);
         }
         // Of a client that brings answers with its next request, the call goes on meanwhile.
-        let (later, questions) = mpsc::channel(MOST_QUESTIONS);
-        let cancel = order.called_off.clone();
-        let calling = self.watched();
-        let order = Call {
-            peer: Some(self.asked.asker(Some(later), calling.traceparent())),
-            resumed,
-            ..order
-        };
-        let call = Undertaking::new(self.stock, self.offer, order, Some(calling));
-        Box::pin(self.follow(Running::new(call, questions, cancel))).await
+        let questions = Questions::new();
+        let call = self.undertake(brought, Some(&questions.later()));
+        Box::pin(self.follow(Running { call, questions })).await
     }
 
-    /// Waits for what comes of a call that runs beside.
+    /// Waits for what comes of a call that runs beside. One that takes long becomes a task; where there is no place for it, its client
+    /// waits as one that knows no tasks.
     async fn follow(&self, mut running: Running) -> Result<String, Error> {
-        let came = if self.asked.knows_tasks() {
-            match tokio::time::timeout(tasks::LONG, running.next()).await {
-                Ok(came) => came,
-                Err(_) => return tasks::begin(self, running),
-            }
+        let soon = if self.asked.knows_tasks() {
+            tokio::time::timeout(tasks::LONG, running.next()).await.ok()
         } else {
-            running.next().await
+            Some(running.next().await)
+        };
+        let came = match soon {
+            Some(came) => came,
+            None => match tasks::open(self)? {
+                Some(opened) => return Ok(tasks::begin(self, running, opened)),
+                None => running.next().await,
+            },
         };
         match came {
-            Came::Done(made) => self.told(*made).await,
+            Came::Done(made) => self.told(*made),
             Came::Asks => self.asks(running),
             Came::Broke(words) => Err(broken(words)),
         }
@@ -274,87 +298,133 @@ impl Making<'_> {
     /// Has the client answer what a call asks, while it waits here.
     fn asks(&self, mut running: Running) -> Result<String, Error> {
         running.call.go_on_beside();
-        let requests = running.asks();
+        let requests = running.questions.open();
         let full = || Error::new(Code::Internal, "too many calls wait for answers");
-        let name = self.gateway.waiting.keep(running).ok_or_else(full)?;
-        self.input_required(&requests, State::Waits(name))
+        let kept = self.gateway.waiting.keep(&self.asked.client.name, running);
+        self.input_required(requests, State::Waits(kept.ok_or_else(full)?))
     }
 
-    pub(crate) fn input_required(
-        &self,
-        requests: &Map<String, Value>,
-        state: State,
-    ) -> Result<String, Error> {
+    /// Has the client make its request again with what is asked; or only once more, where a server wants nothing else.
+    fn input_required(&self, requests: Map<String, Value>, state: State) -> Result<String, Error> {
         let sealed = self.gateway.seal.close(state, &self.binding());
         let sealed = sealed.ok_or_else(|| Error::new(Code::Internal, "there is no randomness"))?;
-        let told = json!({
-            "resultType": "input_required",
-            "inputRequests": requests,
-            "requestState": sealed,
-        });
+        let mut told = json!({ "resultType": "input_required", "requestState": sealed });
+        if !requests.is_empty() {
+            told["inputRequests"] = requests.into();
+        }
         Ok(told.to_string())
     }
 
-    /// Makes a call for a client that is asked at once, also by servers that want their call made again for it.
-    async fn in_rounds(&self, order: Call, resumed: Option<Resumed>) -> Result<String, Error> {
-        let mut calling = self.watched();
-        let asker = self.asked.asker(None, calling.traceparent());
-        let mut order = Call { peer: Some(asker.clone()), resumed, ..order };
+    /// Brings a call to its end for a client that is asked meanwhile: it is made again with whatever the client answers.
+    pub(crate) async fn in_rounds(
+        &mut self,
+        mut call: Undertaking,
+        later: Option<&mpsc::Sender<Question>>,
+    ) -> Result<Ended, Error> {
         for _ in 0..MOST_ROUNDS {
-            let made = Undertaking::new(self.stock, self.offer, order.clone(), None).await;
-            let made = made.map_err(broken)?;
-            calling.ended(made.failure());
-            let Some(requests) = input_requests(&made) else {
-                drop(calling);
-                return self.told(made).await;
+            let (requests, state) = match self.outcome(call.await.map_err(broken)?)? {
+                Outcome::Ended(ended) => return Ok(ended),
+                Outcome::Asks(requests, state) => (requests, state),
             };
-            let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
-            let mut responses = Map::new();
-            for (name, request) in requests {
-                let method = request["method"].as_str().unwrap_or_default();
-                match host::Peer::ask(&*asker, method, request["params"].clone()).await {
-                    Ok(answer) => responses.insert(name.clone(), answer),
-                    Err(refused) => {
-                        let told = Error::new(Code::Said(refused.code), refused.message);
-                        return Err(told);
-                    }
-                };
-            }
-            order.resumed = Some(Resumed { responses, state: state.map(str::to_owned) });
+            let responses = match (self.ask(requests, later).await, &state) {
+                (Ok(responses), _) => responses,
+                // Whoever cannot be asked has said no more than who looks away.
+                (Err(_), State::Ticket(..)) => {
+                    self.looked_away = true;
+                    Map::new()
+                }
+                (Err(refused), _) => return Err(refused),
+            };
+            let brought = self.answered(state, responses).await?;
+            call = self.undertake(brought, later);
         }
-        Err(Error::new(Code::Internal, format!("the server asked more than {MOST_ROUNDS} times")))
+        Err(Error::new(Code::Internal, format!("the call asked more than {MOST_ROUNDS} times")))
+    }
+
+    /// Asks the client. A person is shown one question after the other, a task shows all that it waits for.
+    async fn ask(
+        &self,
+        requests: Map<String, Value>,
+        later: Option<&mpsc::Sender<Question>>,
+    ) -> Result<Map<String, Value>, Error> {
+        let asker = &self.asked.asker(later.cloned());
+        let each = requests.into_iter().map(|(name, mut request)| async move {
+            let params = request["params"].take();
+            let answer = asker.ask(request["method"].as_str().unwrap_or_default(), params).await;
+            let told =
+                |refused: host::Refused| Error::new(Code::Said(refused.code), refused.message);
+            answer.map(|answer| (name, answer)).map_err(told)
+        });
+        let at_once = if later.is_some() { MOST_SHOWN } else { 1 };
+        let all: Vec<_> = stream::iter(each).buffered(at_once).try_collect().await?;
+        Ok(all.into_iter().collect())
+    }
+
+    /// What the call is made with now that what was asked is answered.
+    async fn answered(
+        &mut self,
+        state: State,
+        responses: Map<String, Value>,
+    ) -> Result<Brought, Error> {
+        match state {
+            State::Server(state) => {
+                Ok(Brought { ticket: None, resumed: Some(Resumed { responses, state }) })
+            }
+            State::Ticket(ticket, resumed) => {
+                let ticket = asking::answered(self, &ticket, &responses).await?;
+                Ok(Brought { ticket: Some(ticket), resumed })
+            }
+            State::Waits(_) | State::Task(_) | State::TaskOf(..) => Err(not_ours()),
+        }
+    }
+
+    /// What came of a call that was made.
+    fn outcome(&self, made: Made) -> Result<Outcome, Error> {
+        let Made { reply, said, .. } = made;
+        if let Some((requests, state)) = said.as_ref().and_then(wanted) {
+            return Ok(Outcome::Asks(requests, state));
+        }
+        let ended = match (reply, said) {
+            (_, Some(said)) if said["resultType"] == "task" => Ended::Task(said),
+            (Ok(_), Some(said)) => Ended::Whole(said),
+            (Ok(output), None) => Ended::Whole(result::of_output(output)),
+            (Err(error), said) => return self.outcome_of(&error, said),
+        };
+        Ok(Outcome::Ended(ended))
+    }
+
+    /// What came of a call that failed.
+    fn outcome_of(&self, error: &CallError, said: Option<Value>) -> Result<Outcome, Error> {
+        if let Some((requests, state)) = asking::question_of(self, error) {
+            return Ok(Outcome::Asks(requests, state));
+        }
+        // The tool's own word that it failed is passed on as it is.
+        let own = said.filter(|said| said["isError"] == true);
+        let in_protocol = Error::of_server(error).filter(|_| self.is_of_server());
+        match (own, in_protocol) {
+            (Some(said), _) => Ok(Outcome::Ended(Ended::Whole(said))),
+            (None, Some(refused)) => Err(refused),
+            (None, None) => {
+                let told = refusal::told(error, &self.offer.tool, self.gateway);
+                Ok(Outcome::Ended(Ended::Whole(told)))
+            }
+        }
     }
 
     /// What a client is told of a call that was made.
-    async fn told(&self, mut made: Made) -> Result<String, Error> {
-        let own = made.violation.take().map(|violation| (Arc::clone(&self.offer.tool), violation));
-        self.gateway.violated(own.into_iter().chain(made.step_violations.drain(..)));
-        if let Some(requests) = input_requests(&made) {
-            let state = made.said.as_ref().and_then(|said| said["requestState"].as_str());
-            return self.input_required(requests, State::Server(state.map(str::to_owned)));
-        }
-        if let Some(said) = made.said.as_ref().filter(|said| said["resultType"] == "task") {
-            return tasks::of_server(self, said);
-        }
-        let revision = self.asked.revision;
-        match (made.reply, made.said) {
-            (Ok(_), Some(said)) => Ok(result::whole(said, revision)),
-            (Ok(output), None) => Ok(result::whole(result::of_output(output), revision)),
-            (Err(error), _) if asking::is_question(&error) => {
-                Box::pin(asking::ask(self, &error)).await
-            }
-            // The tool's own word that it failed is passed on as it is.
-            (Err(_), Some(said)) if said["isError"] == true => Ok(result::whole(said, revision)),
-            (Err(error), _) => match Error::of_server(&error) {
-                Some(said) if self.is_of_server() => Err(said),
-                _ => Ok(self.refused(&error)),
-            },
+    fn told(&self, made: Made) -> Result<String, Error> {
+        match self.outcome(made)? {
+            Outcome::Ended(ended) => self.ended(ended),
+            Outcome::Asks(requests, state) => self.input_required(requests, state),
         }
     }
 
-    pub(crate) fn refused(&self, error: &host::CallError) -> String {
-        let told = refusal::told(error, &self.offer.tool, self.gateway.console.as_deref());
-        result::whole(told, self.asked.revision)
+    /// What it is told of one that ended.
+    fn ended(&self, ended: Ended) -> Result<String, Error> {
+        match ended {
+            Ended::Whole(result) => Ok(result::whole(result, self.asked.revision)),
+            Ended::Task(said) => tasks::of_server(self, said),
+        }
     }
 }
 
@@ -363,10 +433,15 @@ fn broken(words: &str) -> Error {
     Error::new(Code::Internal, words)
 }
 
-/// What a server asks before it goes on.
-fn input_requests(made: &Made) -> Option<&Map<String, Value>> {
-    let said = made.said.as_ref()?;
-    (said["resultType"] == "input_required").then(|| said["inputRequests"].as_object())?
+/// What a server wants before it goes on: answers, or only that it is asked again with what it wants back.
+fn wanted(said: &Value) -> Option<(Map<String, Value>, State)> {
+    if said["resultType"] != "input_required" {
+        return None;
+    }
+    let requests = said["inputRequests"].as_object().cloned().unwrap_or_default();
+    let state = said["requestState"].as_str().map(str::to_owned);
+    let is_anything = !requests.is_empty() || state.is_some();
+    is_anything.then_some((requests, State::Server(state)))
 }
 
 /// Whether a view shows single tools at all.

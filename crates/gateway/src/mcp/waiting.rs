@@ -1,28 +1,38 @@
 //! Calls that wait here for answers which their clients bring with their next request.
 
 use std::collections::HashMap;
-use std::sync::Mutex;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use host::{CancellationToken, Made, Refused};
+use host::{Made, Refused};
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
-use super::client::{Question, lock};
+use super::client::Question;
+use super::places::Places;
 use crate::undertaking::Undertaking;
 
 /// How long a call waits for answers.
 const PATIENCE: Duration = Duration::from_mins(10);
 
-/// How many calls wait at a time.
+/// How many calls wait at a time, and how many of one client.
 const MOST: usize = 1000;
+const MOST_OF_ONE: usize = 100;
+
+/// How many questions of one call wait to be handed over.
+const MOST_QUESTIONS: usize = 16;
 
 /// A call that runs beside the requests of its client.
 #[derive(Debug)]
 pub(crate) struct Running {
     pub(crate) call: Undertaking,
-    pub(crate) questions: mpsc::Receiver<Question>,
-    pub(crate) cancel: CancellationToken,
+    pub(crate) questions: Questions,
+}
+
+/// What a call asks its client.
+#[derive(Debug)]
+pub(crate) struct Questions {
+    later: mpsc::Sender<Question>,
+    coming: mpsc::Receiver<Question>,
     /// What was asked and is not answered, by the names that the client knows.
     open: HashMap<String, Open>,
     asked: usize,
@@ -45,14 +55,6 @@ pub(crate) enum Came {
 }
 
 impl Running {
-    pub(crate) fn new(
-        call: Undertaking,
-        questions: mpsc::Receiver<Question>,
-        cancel: CancellationToken,
-    ) -> Self {
-        Self { call, questions, cancel, open: HashMap::new(), asked: 0 }
-    }
-
     /// Waits until it ends or asks something.
     pub(crate) async fn next(&mut self) -> Came {
         tokio::select! {
@@ -61,13 +63,28 @@ impl Running {
                 Ok(made) => Came::Done(Box::new(made)),
                 Err(words) => Came::Broke(words),
             },
-            Some(question) = self.questions.recv() => {
-                self.take(question);
-                while let Ok(question) = self.questions.try_recv() {
-                    self.take(question);
-                }
-                Came::Asks
-            }
+            () = self.questions.next() => Came::Asks,
+        }
+    }
+}
+
+impl Questions {
+    pub(crate) fn new() -> Self {
+        let (later, coming) = mpsc::channel(MOST_QUESTIONS);
+        Self { later, coming, open: HashMap::new(), asked: 0 }
+    }
+
+    /// Where they are handed over.
+    pub(crate) fn later(&self) -> mpsc::Sender<Question> {
+        self.later.clone()
+    }
+
+    /// Waits until something is asked.
+    pub(crate) async fn next(&mut self) {
+        let mut next = self.coming.recv().await;
+        while let Some(question) = next {
+            self.take(question);
+            next = self.coming.try_recv().ok();
         }
     }
 
@@ -78,8 +95,8 @@ impl Running {
         self.open.insert(format!("question-{}", self.asked), Open { request, answer });
     }
 
-    /// What it asks, by name.
-    pub(crate) fn asks(&self) -> Map<String, Value> {
+    /// What is asked, by name.
+    pub(crate) fn open(&self) -> Map<String, Value> {
         self.open.iter().map(|(name, open)| (name.clone(), open.request.clone())).collect()
     }
 
@@ -93,46 +110,38 @@ impl Running {
     }
 
     /// Whether something is asked.
-    pub(crate) fn is_asked(&self) -> bool {
+    pub(crate) fn are_open(&self) -> bool {
         !self.open.is_empty()
     }
 }
 
-impl Drop for Running {
-    fn drop(&mut self) {
-        self.cancel.cancel();
+/// Calls that wait. Those that are given up are called off.
+#[derive(Debug)]
+pub(crate) struct Waiting(Places<Running>);
+
+impl Default for Waiting {
+    fn default() -> Self {
+        Self(Places::new(MOST, MOST_OF_ONE))
     }
 }
 
-/// Calls that wait, by names that nobody guesses.
-#[derive(Debug, Default)]
-pub(crate) struct Waiting(Mutex<HashMap<String, (Instant, Running)>>);
-
 impl Waiting {
-    /// Keeps a call, under a name of its own; `None` where too many wait.
-    pub(crate) fn keep(&self, running: Running) -> Option<String> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).ok()?;
-        let name = format!("{:032x}", u128::from_be_bytes(bytes));
-        let mut waiting = lock(&self.0);
-        if waiting.len() >= MOST {
-            return None;
-        }
-        waiting.insert(name.clone(), (Instant::now(), running));
-        Some(name)
+    /// Keeps a call of a client, under a name of its own; `None` where too many wait.
+    pub(crate) fn keep(&self, of: &str, running: Running) -> Option<String> {
+        self.0.keep(of, running, |_| false)
     }
 
     /// The call of a name, which waits no more.
     pub(crate) fn take(&self, name: &str) -> Option<Running> {
-        lock(&self.0).remove(name).map(|(_, running)| running)
+        self.0.take(name)
     }
 
     /// Gives up those that wait too long.
     pub(crate) fn tidy(&self) {
-        lock(&self.0).retain(|_, (since, _)| since.elapsed() < PATIENCE);
+        self.0.take_older(PATIENCE);
     }
 
     pub(crate) fn clear(&self) {
-        lock(&self.0).clear();
+        self.0.clear();
     }
 }

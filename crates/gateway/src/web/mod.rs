@@ -4,6 +4,7 @@ pub(crate) mod console;
 mod guard;
 mod oauth;
 mod openapi;
+mod pages;
 mod plain;
 mod resolver;
 mod serve;
@@ -11,13 +12,14 @@ mod serve;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
 use axum::http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
-use axum::response::Response;
+use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, post};
 use axum::{Extension, Router};
 use futures_util::FutureExt as _;
@@ -127,8 +129,22 @@ impl Web {
     }
 }
 
-/// Answers a request. Nearly all are messages to everything that is installed, so that comes before any other route.
+/// Answers a request, so that the page that asks can read it, where it may.
 async fn answer(web: &Arc<Web>, router: &Router, request: Request) -> Response {
+    let Some(origin) = pages::asking(&web.guard, &request) else {
+        return find(web, router, request).await;
+    };
+    let mut response = if pages::is_question(&request) {
+        pages::allowed(request.headers())
+    } else {
+        find(web, router, request).await
+    };
+    pages::open_to(origin, &mut response);
+    response
+}
+
+/// Finds the answer to a request. Nearly all are messages to everything that is installed, so that comes before any other route.
+async fn find(web: &Arc<Web>, router: &Router, request: Request) -> Response {
     if request.uri().path() != ALL {
         let Ok(response) = router.clone().oneshot(request).await;
         return response;
@@ -137,7 +153,7 @@ async fn answer(web: &Arc<Web>, router: &Router, request: Request) -> Response {
         return plain(StatusCode::FORBIDDEN, words);
     }
     match web.shown(request.headers()) {
-        Some(shown) => speak(web, request, shown, View::All).await,
+        Some(shown) => speak(web, request, shown, View::Usual).await,
         None => nobody(ALL),
     }
 }
@@ -165,7 +181,7 @@ fn router(web: Arc<Web>) -> Router {
     let open = Router::new()
         .route("/openapi.json", get(openapi::document))
         .route("/healthz", get(|| async { "ok\n" }))
-        .route("/readyz", get(|| async { "ok\n" }))
+        .route("/readyz", get(ready))
         .route("/version", get(|| async { concat!(env!("CARGO_PKG_VERSION"), "\n") }));
     let mut all = agents.merge(open);
     if let Some(console) = &web.console {
@@ -186,9 +202,7 @@ async fn only_ours(State(web): State<Arc<Web>>, request: Request, next: Next) ->
 /// There is nothing at an address: told as a page where pages are, and to programs everywhere else.
 async fn nothing(State(web): State<Arc<Web>>, request: Request) -> Response {
     let (path, head) = (request.uri().path(), request.headers());
-    let is_for_programs = PROGRAMS.iter().any(|place| {
-        path.strip_prefix(place).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
-    });
+    let is_for_programs = is_below(path, &PROGRAMS);
     let accepted = head.get(ACCEPT).and_then(|value| value.to_str().ok()).unwrap_or_default();
     let is_by_program = head.contains_key(AUTHORIZATION)
         || (accepted.contains("application/json") && !accepted.contains("text/html"));
@@ -196,6 +210,12 @@ async fn nothing(State(web): State<Arc<Web>>, request: Request) -> Response {
         return console::missing();
     }
     refused(path, StatusCode::NOT_FOUND, "not_found", "there is nothing at this address")
+}
+
+/// Whether a path is one of these places, or below one.
+fn is_below(path: &str, places: &[&str]) -> bool {
+    let is_there = |rest: &str| rest.is_empty() || rest.starts_with('/');
+    places.iter().any(|place| path.strip_prefix(place).is_some_and(is_there))
 }
 
 /// There is something at an address, which is asked for in another way.
@@ -228,6 +248,24 @@ fn nobody(path: &str) -> Response {
     response
 }
 
+fn not_now(words: &'static str) -> Response {
+    (StatusCode::SERVICE_UNAVAILABLE, words).into_response()
+}
+
+/// Whether calls can be made: what is allowed can be read, and so can the state, in time.
+async fn ready(State(web): State<Arc<Web>>) -> Response {
+    /// How long somebody waits who sends requests elsewhere otherwise.
+    const PATIENCE: Duration = Duration::from_secs(3);
+    let stock = web.gateway.stock().await;
+    let state = &stock.host.records().state;
+    let is_there = tokio::time::timeout(PATIENCE, state.names()).await;
+    match (&stock.trouble, is_there) {
+        (None, Ok(Ok(_))) => "ok\n".into_response(),
+        (Some(_), _) => not_now("the policy cannot be read\n"),
+        (None, _) => not_now("the state cannot be read\n"),
+    }
+}
+
 /// What was counted, for Prometheus.
 async fn metrics(State(web): State<Arc<Web>>) -> Response {
     let mut response = Response::new(Body::from(web.gateway.counted().await));
@@ -242,6 +280,10 @@ async fn profile(
     Extension(shown): Extension<Shown>,
     request: Request,
 ) -> Response {
+    // Nobody learns from it which others there are.
+    if shown.profile.as_ref().is_some_and(|own| *own != name) {
+        return for_one_profile();
+    }
     if !web.gateway.stock().await.policy.profiles.contains_key(&name) {
         return plain(StatusCode::NOT_FOUND, "there is no such profile");
     }
@@ -254,18 +296,27 @@ async fn raw(
     Extension(shown): Extension<Shown>,
     request: Request,
 ) -> Response {
+    if shown.profile.is_some() {
+        return for_one_profile();
+    }
     match web.gateway.stock().await.package(&package) {
         Some(found) => speak(&web, request, shown, View::Raw(found.id.clone())).await,
         None => plain(StatusCode::NOT_FOUND, "there is no such package"),
     }
 }
 
+/// What somebody is told whose token is for another part of what is there.
+fn for_one_profile() -> Response {
+    let words = "this token is for one profile alone: do not try again with it; the owner can make another by `haft token new`";
+    plain(StatusCode::FORBIDDEN, words)
+}
+
 async fn speak(web: &Arc<Web>, request: Request, shown: Shown, view: View) -> Response {
     let view = match (&shown.profile, view) {
         // A token for a part of what is there sees no more of it under any address.
-        (Some(own), View::All) => View::Profile(own.clone()),
+        (Some(own), View::Usual) => View::Profile(own.clone()),
         (Some(own), View::Profile(name)) if *own == name => View::Profile(name),
-        (Some(_), _) => return plain(StatusCode::FORBIDDEN, "this token is for one profile alone"),
+        (Some(_), _) => return for_one_profile(),
         (None, view) => view,
     };
     let (parts, body) = request.into_parts();

@@ -35,12 +35,47 @@ fn described() -> Value {
 }
 
 fn paths() -> Value {
-    let result = answer(
+    let all = [of_tools(), of_capabilities(), of_the_gateway()];
+    Value::Object(
+        all.into_iter().flat_map(|one| one.as_object().cloned().unwrap_or_default()).collect(),
+    )
+}
+
+/// What came of a call.
+fn result() -> Value {
+    answer(
         "What came of the call",
         &json!({
             "type": "object", "properties": { "result": {} }, "required": ["result"],
         }),
-    );
+    )
+}
+
+fn of_tools() -> Value {
+    json!({
+        "/v1/tools.json": { "get": operation("listTools", "The definitions of all tools, as a model takes them", json!({
+            "parameters": [
+                { "name": "format", "in": "query", "schema": {
+                    "enum": ["openai", "openai-responses", "anthropic", "mcp", "agentcli", "mcpkg"], "default": "openai",
+                } },
+                { "name": "profile", "in": "query", "schema": { "type": "string" },
+                    "description": "Only what belongs to this profile of the policy" },
+                { "name": "context", "in": "query", "schema": { "type": "boolean", "default": false },
+                    "description": "For mcpkg: with the examples of each, and how its tests went the last time" },
+                { "name": "budget", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": u64::MAX },
+                    "description": "Only the best whose definitions together take about so many tokens" },
+            ],
+            "responses": with_refusals(answer("Definitions", &json!({ "type": ["array", "object"] })), &["400", "404", "503"]),
+        })) },
+        "/v1/tools/{name}/call": { "post": operation("callTool", "Calls a tool; the body is what it takes", json!({
+            "parameters": [tool_name()],
+            "requestBody": body(&json!({ "type": "object" })),
+            "responses": with_refusals(result(), &["400", "404", "409", "502", "503", "504"]),
+        })) },
+    })
+}
+
+fn of_capabilities() -> Value {
     let capabilities = answer(
         "Capabilities",
         &json!({
@@ -53,17 +88,6 @@ fn paths() -> Value {
     let id =
         json!({ "name": "id", "in": "path", "required": true, "schema": { "type": "string" } });
     json!({
-        "/v1/tools.json": { "get": operation("listTools", "The definitions of all tools, as a model takes them", json!({
-            "parameters": [{ "name": "format", "in": "query", "schema": {
-                "enum": ["openai", "openai-responses", "anthropic", "mcp", "agentcli", "mcpkg"], "default": "openai",
-            } }],
-            "responses": with_refusals(answer("Definitions", &json!({ "type": ["array", "object"] })), &["400"]),
-        })) },
-        "/v1/tools/{name}/call": { "post": operation("callTool", "Calls a tool; the body is what it takes", json!({
-            "parameters": [tool_name()],
-            "requestBody": body(&json!({ "type": "object" })),
-            "responses": with_refusals(result.clone(), &["400", "403", "404", "409", "502", "503", "504"]),
-        })) },
         "/capability/list": { "get": operation("listCapabilities", "Everything that is installed", json!({
             "responses": with_refusals(capabilities.clone(), &[]),
         })) },
@@ -74,7 +98,7 @@ fn paths() -> Value {
         "/capability/search": { "post": operation("searchCapabilities", "Those that words describe, the best first", json!({
             "requestBody": body(&json!({
                 "type": "object",
-                "properties": { "query": { "type": "string" }, "limit": { "type": "integer", "minimum": 1, "maximum": 100, "default": 20 } },
+                "properties": { "query": { "type": "string" }, "limit": { "type": ["integer", "null"], "minimum": 1, "maximum": 100, "default": 20 } },
                 "required": ["query"],
             })),
             "responses": with_refusals(capabilities, &["400"]),
@@ -82,7 +106,7 @@ fn paths() -> Value {
         "/capability/resolve": { "post": operation("resolveCapability", "The one that is meant, by its id or by words", json!({
             "requestBody": body(&json!({
                 "type": "object",
-                "properties": { "id": { "type": "string" }, "query": { "type": "string" } },
+                "properties": { "id": { "type": ["string", "null"] }, "query": { "type": ["string", "null"] } },
             })),
             "responses": with_refusals(answer("The capability", &json!({
                 "type": "object",
@@ -93,24 +117,24 @@ fn paths() -> Value {
         "/capability/run": { "post": operation("runCapability", "Calls a capability", json!({
             "requestBody": body(&json!({
                 "type": "object",
-                "properties": { "id": { "type": "string" }, "action": { "type": "string" }, "input": {} },
+                "properties": { "id": { "type": "string" }, "action": { "type": ["string", "null"] }, "input": {} },
                 "required": ["id"],
             })),
-            "responses": with_refusals(result, &["400", "403", "404", "409", "502", "503", "504"]),
+            "responses": with_refusals(result(), &["400", "404", "409", "502", "503", "504"]),
         })) },
         "/capability/install": { "post": operation("installCapability", "Installs a package of a registry; takes the role `installer`", json!({
             "requestBody": body(&json!({
                 "type": "object", "properties": { "id": { "type": "string" } }, "required": ["id"],
             })),
-            "responses": with_refusals(anything(), &["400", "403", "409"]),
+            "responses": with_refusals(anything(), &["400", "404", "409"]),
         })) },
         "/capability/remove/{id}": { "delete": operation("removeCapability", "Removes a package; takes the role `installer`", json!({
             "parameters": [id],
-            "responses": with_refusals(anything(), &["403", "404", "409"]),
+            "responses": with_refusals(anything(), &["400", "404", "409"]),
         })) },
         "/capability/oauth/start": { "post": operation("startSignIn", "Begins to sign in for a capability; takes the role `owner`", json!({
             "requestBody": body(&sign_in()),
-            "responses": with_refusals(answer("The page for the browser of the owner", &sign_in_page()), &["400", "403", "404", "409"]),
+            "responses": with_refusals(answer("The page for the browser of the owner", &sign_in_page()), &["400", "404", "409"]),
         })) },
         "/capability/oauth/complete": { "post": operation("completeSignIn", "Goes on with what the browser was sent back with, by the token that began it; takes the role `owner`", json!({
             "requestBody": body(&json!({
@@ -123,18 +147,31 @@ fn paths() -> Value {
                 },
                 "required": ["state"],
             })),
-            "responses": with_refusals(answer("What was granted; the tokens are kept, and not told", &json!({ "type": "object" })), &["400", "403", "404", "409"]),
+            "responses": with_refusals(answer("What was granted; the tokens are kept, and not told", &json!({ "type": "object" })), &["400", "404", "409"]),
         })) },
         "/capability/factory_reset": { "post": operation("resetCapabilities", "Takes away everything that was installed; takes the role `owner`", json!({
-            "responses": with_refusals(anything(), &["403", "409"]),
+            "responses": with_refusals(anything(), &["400", "409"]),
         })) },
+    })
+}
+
+fn of_the_gateway() -> Value {
+    json!({
         "/metrics": { "get": operation("countCalls", "What was counted, for Prometheus", json!({
             "responses": with_refusals(json!({ "description": "OpenMetrics", "content": { "application/openmetrics-text": {} } }), &[]),
         })) },
         "/healthz": { "get": open("isAlive", "Whether it runs") },
-        "/readyz": { "get": open("isReady", "Whether it takes requests") },
+        "/readyz": { "get": ready() },
         "/version": { "get": open("version", "Which version it is") },
     })
+}
+
+/// Whether calls can be made.
+fn ready() -> Value {
+    let mut told = open("isReady", "Whether calls can be made");
+    let words = "Not now: the policy or the state cannot be read";
+    told["responses"]["503"] = json!({ "description": words, "content": { "text/plain": {} } });
+    told
 }
 
 /// What a tool is called in a path.
@@ -146,19 +183,19 @@ fn tool_name() -> Value {
 }
 
 fn sign_in() -> Value {
-    let texts = json!({ "type": "array", "items": { "type": "string" } });
+    let texts = json!({ "type": ["array", "null"], "items": { "type": "string" } });
     json!({
         "type": "object",
         "properties": {
             "id": { "type": "string" },
             "scopes": texts,
             "allow_hosts": texts,
-            "issuer": { "type": "string", "description": "The authorization server, where nobody on the network says which one it is" },
-            "secret": { "type": "string", "description": "The secret that the capability is given the token as" },
-            "resource": { "type": "string", "description": "What the token is for" },
-            "client_id": { "type": "string" },
-            "client_secret": { "type": "string" },
-            "redirect_uri": { "type": "string", "description": "Where the browser is sent with its answer; a port of the gateway's machine by default, and the address that the browser ends at has what `complete` takes" },
+            "issuer": { "type": ["string", "null"], "description": "The authorization server, where nobody on the network says which one it is" },
+            "secret": { "type": ["string", "null"], "description": "The secret that the capability is given the token as" },
+            "resource": { "type": ["string", "null"], "description": "What the token is for" },
+            "client_id": { "type": ["string", "null"] },
+            "client_secret": { "type": ["string", "null"] },
+            "redirect_uri": { "type": ["string", "null"], "description": "Where the browser is sent with its answer; a port of the gateway's machine by default, and the address that the browser ends at has what `complete` takes" },
         },
         "required": ["id"],
     })
@@ -196,6 +233,23 @@ fn schemas() -> Value {
                 "trust_level": { "enum": ["local", "verified", "community", "untrusted"] },
                 "requires_oauth": { "type": "boolean" },
                 "actions": { "type": "array", "items": { "type": "string" } },
+                "digest": { "type": "string", "description": "SHA-256 of what it is made of; this and what follows stands where one is asked for" },
+                "interfaces": { "type": "object", "description": "What it takes and answers, where it has one action" },
+                "described": {
+                    "type": "array", "description": "What each of its actions takes and answers",
+                    "items": {
+                        "type": "object",
+                        "properties": {
+                            "action": { "type": "string" },
+                            "description": { "type": ["string", "null"] },
+                            "inputs": { "type": ["object", "boolean"] },
+                            "outputs": { "type": ["object", "boolean"] },
+                        },
+                        "required": ["action", "inputs", "outputs"],
+                    },
+                },
+                "permissions": { "type": "object", "description": "What it says that it needs" },
+                "runtime": { "type": "object" },
                 "unavailable": { "type": "string", "description": "Why it cannot be called" },
             },
             "required": ["id", "enabled"],
@@ -211,6 +265,8 @@ fn schemas() -> Value {
                     "grant": { "type": "string", "description": "How they do" },
                     "retry": { "type": "string", "description": "Whether to try again" },
                     "details": { "type": "object" },
+                    "causes": { "type": "array", "items": { "type": "string" } },
+                    "hints": { "type": "array", "items": { "type": "string" } },
                 },
                 "required": ["code", "message"],
             } },
@@ -265,7 +321,7 @@ fn body(schema: &Value) -> Value {
 
 fn with_refusals(well: Value, refusals: &[&str]) -> Value {
     let mut all = serde_json::Map::from_iter([("200".to_owned(), well)]);
-    for status in refusals.iter().chain(&["401", "413"]) {
+    for status in refusals.iter().chain(&["401", "403", "413"]) {
         let reference = format!("#/components/responses/Refused{status}");
         all.insert((*status).to_owned(), json!({ "$ref": reference }));
     }

@@ -1,5 +1,6 @@
 //! `/v1`: tools for an agent loop that speaks no MCP. Definitions as a model takes them, and a request for each call.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::body::Body;
@@ -7,55 +8,138 @@ use axum::extract::{Path, Request, State};
 use axum::http::header::CONTENT_TYPE;
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
-use host::{CallError, Kind, Output};
-use manifest::export::{Export, Format, Name, Options, export};
+use host::{CallError, Kind, Output, TraceContext};
+use manifest::export::{Context, Export, Format, Name, Options, export};
 use serde_json::{Value, json};
 
 use super::{Shown, Web, read};
 use crate::call::{self, By};
+use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
 use crate::shelf::{Shelved, Stock, closing};
 use crate::view::{List, View};
+use crate::watch::context_of_head;
 
 /// The definitions of all tools, in one of the formats.
 pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Response {
     let (Some(shown), query) = (shown(&request), request.uri().query().unwrap_or_default()) else {
         return wrong(StatusCode::UNAUTHORIZED, "unauthorized", "show a token that counts");
     };
-    let mut format = Format::Openai;
-    for (name, value) in query.split('&').filter_map(|pair| pair.split_once('=')) {
-        match (name, Format::named(value)) {
-            ("format", Some(named)) => format = named,
-            ("format", None) => {
-                let names = Format::ALL.map(Format::name).join(", ");
-                let words = format!("`format` is one of {names}");
-                return wrong(StatusCode::BAD_REQUEST, "bad_input", &words);
-            }
-            _ => {}
-        }
-    }
+    let wanted = match Wanted::read(query) {
+        Ok(wanted) => wanted,
+        Err(words) => return wrong(StatusCode::BAD_REQUEST, "bad_input", &words),
+    };
     let stock = web.gateway.stock().await;
     if let Some(response) = closed(&stock) {
         return response;
     }
-    let view = view(&shown);
-    json_of(StatusCode::OK, &exported(&stock, &view, format).document)
+    let view = match (shown.profile, wanted.profile) {
+        (Some(own), Some(other)) if own != other => {
+            let words = "this token is for one profile alone";
+            return wrong(StatusCode::FORBIDDEN, "denied", words);
+        }
+        (Some(name), _) => View::Profile(name),
+        (None, Some(name)) if !stock.policy.profiles.contains_key(&name) => {
+            return wrong(StatusCode::NOT_FOUND, "not_found", "there is no such profile");
+        }
+        (None, Some(name)) => View::Profile(name),
+        (None, None) => View::Usual,
+    };
+    let format = wanted.format;
+    if !wanted.context && wanted.budget.is_none() {
+        return json_of(StatusCode::OK, &exported(&stock, &view, format, None, None).document);
+    }
+    // What is known of tools is read from files.
+    let steward = Arc::clone(web.gateway.shelf.steward());
+    let write = move || {
+        let tools: Vec<_> =
+            stock.packages.iter().filter_map(|one| one.tool.as_deref().ok()).collect();
+        let context = wanted.context.then(|| steward.context(&tools)).transpose()?;
+        let order = wanted.budget.map(|_| steward.order()).transpose()?;
+        let mut exported = exported(&stock, &view, format, order.as_deref(), context.as_ref());
+        if let Some(budget) = wanted.budget {
+            exported.fit(budget);
+        }
+        Ok::<_, String>(exported.document)
+    };
+    match tokio::task::spawn_blocking(write).await {
+        Ok(Ok(document)) => json_of(StatusCode::OK, &document),
+        Ok(Err(words)) => wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &words),
+        Err(error) => wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.to_string()),
+    }
+}
+
+/// Which definitions somebody asks for.
+#[derive(Debug, PartialEq, Eq)]
+struct Wanted {
+    format: Format,
+    /// Only what belongs to a profile.
+    profile: Option<String>,
+    /// With the examples of each, and how its tests went.
+    context: bool,
+    /// Only the best that take so many tokens together.
+    budget: Option<u64>,
+}
+
+impl Wanted {
+    /// Reads what stands behind the `?` of an address. What nobody knows is refused: it would have been meant.
+    fn read(query: &str) -> Result<Self, String> {
+        let mut wanted =
+            Self { format: Format::Openai, profile: None, context: false, budget: None };
+        for pair in query.split('&').filter(|pair| !pair.is_empty()) {
+            let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+            match name {
+                "format" => {
+                    let names = || Format::ALL.map(Format::name).join(", ");
+                    wanted.format = Format::named(value)
+                        .ok_or_else(|| format!("`format` is one of {}", names()))?;
+                }
+                "profile" => wanted.profile = Some(value.to_owned()),
+                "context" => {
+                    wanted.context =
+                        value.parse().map_err(|_| "`context` is true or false".to_owned())?;
+                }
+                "budget" => {
+                    let budget = value.parse().ok().filter(|budget| *budget > 0);
+                    let budget = budget.ok_or("`budget` is a number of tokens, 1 or more")?;
+                    wanted.budget = Some(budget);
+                }
+                _ => return Err("it takes `format`, `profile`, `context` and `budget`".to_owned()),
+            }
+        }
+        if wanted.context && wanted.format != Format::Mcpkg {
+            let name = wanted.format.name();
+            return Err(format!("`context` goes with mcpkg, and {name} has no place for it"));
+        }
+        Ok(wanted)
+    }
 }
 
 /// What a view has, as a format tells it. Everything is called what the table of names calls it, but for ids of mcpkg, which lead to it as well
-/// as long as the table means nothing else by them.
-fn exported(stock: &Stock, view: &View, format: Format) -> Export {
+/// as long as the table means nothing else by them. What is in an order comes first, in that order.
+fn exported(
+    stock: &Stock,
+    view: &View,
+    format: Format,
+    order: Option<&[String]>,
+    context: Option<&BTreeMap<String, Context>>,
+) -> Export {
     let list = stock.list(view);
+    let mut shelved: Vec<_> = stock.packages.iter().collect();
+    if let Some(order) = order {
+        let place = |id: &str| order.iter().position(|one| one == id).unwrap_or(order.len());
+        shelved.sort_by_cached_key(|one| place(&one.id));
+    }
     let mut packages = Vec::new();
-    for package in &stock.packages {
+    for package in shelved {
         let of_it = list.offers.iter().filter(|(_, offer)| offer.package.id == package.id);
-        let actions: Vec<_> = of_it.filter_map(|(_, offer)| offer.declared().cloned()).collect();
+        let actions: Vec<_> = of_it.filter_map(|(_, offer)| offer.told()).collect();
         if let (false, Ok(tool)) = (actions.is_empty(), &package.tool) {
             packages.push(manifest::model::Package { actions, ..tool.package.clone() });
         }
     }
-    let mut exported = export(&packages, format, &Options::default());
+    let mut exported = export(&packages, format, &Options { context, ..Options::default() });
     exported.rename_alone(format, |name| {
         let offer = meant(&list, name)?;
         let is_other = |other: &Arc<Offer>| !Arc::ptr_eq(other, offer);
@@ -84,7 +168,7 @@ fn called(stock: &Stock, view: &View, name: &str) -> Option<Arc<Offer>> {
     if let Some(offer) = list.offer(name) {
         return Some(Arc::clone(offer));
     }
-    let exported = exported(stock, view, Format::Mcpkg);
+    let exported = exported(stock, view, Format::Mcpkg, None, None);
     let name = exported.names.iter().find(|one| one.exposed == name)?;
     meant(&list, name).cloned()
 }
@@ -108,7 +192,7 @@ pub(super) async fn call(
     let Ok(arguments @ Value::Object(_)) = serde_json::from_slice(text) else {
         return wrong(StatusCode::BAD_REQUEST, "bad_input", "the body is no JSON object");
     };
-    let view = view(&shown);
+    let view = reach(&shown);
     let stock = web.gateway.stock().await;
     let Some(found) = called(&stock, &view, &name) else {
         return not_there(&web, &stock, &view, &name, &shown).await;
@@ -120,7 +204,7 @@ pub(super) async fn call(
     let arguments = call::without_needless(arguments, &offer.definition["inputSchema"]);
     let by = By { name: shown.name, folder: shown.folder, traceparent };
     let made = call::make(&web.gateway, &stock, &offer, arguments, by).await;
-    answered(made, &offer, web.gateway.console.as_deref())
+    answered(made, &offer, &web.gateway)
 }
 
 /// Why nothing is called so. What cannot be called is written down.
@@ -134,7 +218,7 @@ async fn not_there(web: &Web, stock: &Stock, view: &View, name: &str, shown: &Sh
 }
 
 /// A package that cannot be called, as that is told over HTTP.
-fn out_of_reach(web: &Web, package: &Shelved) -> Response {
+pub(super) fn out_of_reach(web: &Web, package: &Shelved) -> Response {
     let told = refusal::out_of_reach(package, web.gateway.console.as_deref());
     let status =
         if package.is_enabled { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::FORBIDDEN };
@@ -145,12 +229,12 @@ fn out_of_reach(web: &Web, package: &Shelved) -> Response {
 pub(super) fn answered(
     made: Result<Output, CallError>,
     offer: &Offer,
-    console: Option<&str>,
+    gateway: &Gateway,
 ) -> Response {
     match made {
         Ok(output) => json_of(StatusCode::OK, &json!({ "result": output.into_value() })),
         Err(error) => {
-            let told = refusal::value(&error, &offer.tool, console);
+            let told = refusal::value(&error, &offer.tool, gateway);
             json_of(status_of(&error), &json!({ "error": told }))
         }
     }
@@ -175,14 +259,14 @@ pub(super) fn status_of(error: &CallError) -> StatusCode {
     }
 }
 
-/// What a token shows.
-pub(super) fn view(shown: &Shown) -> View {
+/// What a token may look at: what is shown first where none is named is no wall.
+pub(super) fn reach(shown: &Shown) -> View {
     shown.profile.clone().map_or(View::All, View::Profile)
 }
 
 /// The trace that a request is in.
-pub(super) fn traceparent(request: &Request) -> Option<String> {
-    request.headers().get("traceparent").and_then(|value| value.to_str().ok()).map(str::to_owned)
+pub(super) fn traceparent(request: &Request) -> Option<TraceContext> {
+    context_of_head(request.headers())
 }
 
 pub(super) fn shown(request: &Request) -> Option<Shown> {
@@ -205,5 +289,13 @@ fn closed(stock: &Stock) -> Option<Response> {
 
 /// A request that cannot be answered.
 pub(super) fn wrong(status: StatusCode, code: &str, message: &str) -> Response {
-    json_of(status, &json!({ "error": { "code": code, "message": message } }))
+    let retry = match status {
+        StatusCode::UNAUTHORIZED => "Try again with a token that counts.",
+        StatusCode::FORBIDDEN => "Do not try again: it stays refused.",
+        _ if status.is_client_error() && status != StatusCode::CONFLICT => {
+            "Try again with something else."
+        }
+        _ => "Try again later.",
+    };
+    json_of(status, &json!({ "error": { "code": code, "message": message, "retry": retry } }))
 }

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use axum::extract::{Path, Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
-use host::CallError;
-use manifest::model::Package as Model;
+use host::{CallError, Tool};
+use install::catalog;
+use manifest::model::{Action, Json, Package as Model};
 use search::Query;
 use serde_json::{Value, json};
 
-use super::plain::{answered, json_of, shown, traceparent, view, wrong};
+use super::plain::{answered, json_of, out_of_reach, reach, shown, traceparent, wrong};
 use super::{Shown, Web, read};
 use crate::bring;
 use crate::call::{self, By};
-use crate::offer::Offer;
 use crate::refusal;
 use crate::shelf::{Shelved, Stock};
 use crate::steward::{Deed, Trouble};
 use crate::token::Role;
+use crate::view::View;
 
 /// How many are found unless fewer are wanted.
 const FOUND: usize = 20;
@@ -28,7 +29,9 @@ const MOST_FOUND: usize = 100;
 pub(super) async fn list(State(web): State<Arc<Web>>, request: Request) -> Response {
     let Some(shown) = shown(&request) else { return unknown_caller() };
     let stock = web.gateway.stock().await;
-    let all: Vec<_> = of_view(&stock, &shown).iter().map(|one| to_value(one)).collect();
+    let reach = reach(&shown);
+    let known = stock.packages.iter().filter(|one| reach.knows(&stock.policy, one));
+    let all: Vec<_> = known.map(|one| to_value(&stock, &reach, one)).collect();
     json_of(StatusCode::OK, &json!({ "capabilities": all }))
 }
 
@@ -41,7 +44,7 @@ pub(super) async fn get(
     let Some(shown) = shown(&request) else { return unknown_caller() };
     let stock = web.gateway.stock().await;
     match found(&stock, &shown, &id) {
-        Some(package) => json_of(StatusCode::OK, &to_value(&package)),
+        Some(package) => json_of(StatusCode::OK, &in_full(&stock, &reach(&shown), &package)),
         None => no_such(&id),
     }
 }
@@ -52,12 +55,22 @@ pub(super) async fn search(State(web): State<Arc<Web>>, request: Request) -> Res
         Ok(asked) => asked,
         Err(response) => return response,
     };
-    let Some(words) = asked["query"].as_str() else { return missing("query") };
-    let limit = asked["limit"].as_u64().and_then(|limit| usize::try_from(limit).ok());
+    let words = match text(&asked, "query") {
+        Ok(Some(words)) => words,
+        Ok(None) => return missing("query"),
+        Err(response) => return response,
+    };
+    let limit = match &asked["limit"] {
+        Value::Null => Some(FOUND),
+        limit => limit.as_u64().and_then(|limit| usize::try_from(limit).ok()),
+    };
+    let Some(limit) = limit.filter(|limit| (1..=MOST_FOUND).contains(limit)) else {
+        let words = format!("`limit` is a whole number from 1 to {MOST_FOUND}");
+        return wrong(StatusCode::BAD_REQUEST, "bad_input", &words);
+    };
     let stock = web.gateway.stock().await;
-    let limit = limit.unwrap_or(FOUND).clamp(1, MOST_FOUND);
     let found = matching(&stock, &shown, words, limit).await;
-    let all: Vec<_> = found.iter().map(|one| to_value(one)).collect();
+    let all: Vec<_> = found.iter().map(|one| to_value(&stock, &reach(&shown), one)).collect();
     json_of(StatusCode::OK, &json!({ "capabilities": all }))
 }
 
@@ -68,16 +81,18 @@ pub(super) async fn resolve(State(web): State<Arc<Web>>, request: Request) -> Re
         Err(response) => return response,
     };
     let stock = web.gateway.stock().await;
-    if let Some(id) = asked["id"].as_str() {
-        return match found(&stock, &shown, id) {
-            Some(package) => json_of(StatusCode::OK, &json!({ "capability": to_value(&package) })),
-            None => no_such(id),
-        };
-    }
-    let Some(words) = asked["query"].as_str() else { return missing("id") };
-    match matching(&stock, &shown, words, 1).await.first() {
-        Some(package) => json_of(StatusCode::OK, &json!({ "capability": to_value(package) })),
-        None => no_such(words),
+    let (package, meant) = match (text(&asked, "id"), text(&asked, "query")) {
+        (Err(response), _) | (_, Err(response)) => return response,
+        (Ok(Some(id)), _) => (found(&stock, &shown, id), id),
+        (Ok(None), Ok(Some(words))) => (matching(&stock, &shown, words, 1).await.pop(), words),
+        (Ok(None), Ok(None)) => return missing("id"),
+    };
+    match package {
+        Some(package) => {
+            let told = in_full(&stock, &reach(&shown), &package);
+            json_of(StatusCode::OK, &json!({ "capability": told }))
+        }
+        None => no_such(meant),
     }
 }
 
@@ -88,11 +103,15 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
         Ok(asked) => asked,
         Err(response) => return response,
     };
-    let Some(id) = asked["id"].as_str().map(str::to_owned) else { return missing("id") };
+    let (id, action) = match (text(&asked, "id"), text(&asked, "action")) {
+        (Ok(Some(id)), Ok(action)) => (id.to_owned(), action.map(str::to_owned)),
+        (Ok(None), _) => return missing("id"),
+        (Err(response), _) | (_, Err(response)) => return response,
+    };
     let stock = web.gateway.stock().await;
     let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
     if !package.is_enabled || package.tool.is_err() {
-        let action = asked["action"].as_str().unwrap_or(&id);
+        let action = action.as_deref().unwrap_or(&id);
         refusal::note_out_of_reach(&stock, &package, (&id, action), ("http", &shown.name));
     }
     if !package.is_enabled {
@@ -101,13 +120,14 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
         told["message"] = policy::Denial::Disabled.to_string().into();
         return json_of(StatusCode::FORBIDDEN, &json!({ "error": told }));
     }
-    if let Err(words) = &package.tool {
-        return wrong(StatusCode::CONFLICT, "unavailable", words);
+    if package.tool.is_err() {
+        return out_of_reach(&web, &package);
     }
     let stock = web.gateway.shelf.stock_with(stock, &package).await;
-    let offers: Vec<_> =
-        stock.offers.iter().filter(|offer| offer.package.id == package.id).cloned().collect();
-    let offer = match (asked["action"].as_str(), offers.as_slice()) {
+    let list = stock.list(&reach(&shown));
+    let of_it = list.offers.iter().map(|(_, offer)| offer);
+    let offers: Vec<_> = of_it.filter(|offer| offer.package.id == package.id).cloned().collect();
+    let offer = match (action.as_deref(), offers.as_slice()) {
         (Some(name), all) => all.iter().find(|offer| offer.action == name).cloned(),
         (None, [only]) => Some(Arc::clone(only)),
         (None, all) => {
@@ -116,7 +136,7 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
             return wrong(StatusCode::BAD_REQUEST, "bad_input", &words);
         }
     };
-    let Some(offer) = offer.filter(|offer| is_shown(&stock, &shown, offer)) else {
+    let Some(offer) = offer else {
         return wrong(StatusCode::NOT_FOUND, "unknown_tool", "there is no such action");
     };
     let input = match asked.get_mut("input").map(Value::take) {
@@ -125,7 +145,7 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     };
     let by = By { name: shown.name, folder: shown.folder, traceparent };
     let made = call::make(&web.gateway, &stock, &offer, input, by).await;
-    answered(made.map_err(in_fixed_words), &offer, web.gateway.console.as_deref())
+    answered(made.map_err(in_fixed_words), &offer, &web.gateway)
 }
 
 /// Installs a package of a registry, as far as the policy lets it in without a question.
@@ -166,17 +186,14 @@ pub(super) async fn reset(State(web): State<Arc<Web>>, request: Request) -> Resp
 pub(super) fn done(came: Result<Value, Trouble>) -> Response {
     match came {
         Ok(told) => json_of(StatusCode::OK, &told),
-        Err(Trouble { code, message, causes, hints }) => {
-            let (status, code) = match code.as_str() {
-                "" => (StatusCode::CONFLICT, "unavailable"),
-                "bad_input" => (StatusCode::BAD_REQUEST, "bad_input"),
-                "denied" => (StatusCode::FORBIDDEN, "denied"),
-                "not_found" => (StatusCode::NOT_FOUND, "not_found"),
-                code => (StatusCode::CONFLICT, code),
+        Err(trouble) => {
+            let status = match trouble.code.as_str() {
+                "bad_input" => StatusCode::BAD_REQUEST,
+                "denied" => StatusCode::FORBIDDEN,
+                "not_found" => StatusCode::NOT_FOUND,
+                _ => StatusCode::CONFLICT,
             };
-            let error =
-                json!({ "code": code, "message": message, "causes": causes, "hints": hints });
-            json_of(status, &json!({ "error": error }))
+            json_of(status, &json!({ "error": bring::told(&trouble) }))
         }
     }
 }
@@ -193,8 +210,15 @@ fn in_fixed_words(mut error: CallError) -> CallError {
 pub(super) async fn asked(request: Request, least: Role) -> Result<(Shown, Value), Response> {
     let shown = shown(&request).ok_or_else(unknown_caller)?;
     if shown.role < least {
-        let words = format!("this takes a token with the role `{}`", least.name());
-        return Err(wrong(StatusCode::FORBIDDEN, "denied", &words));
+        let role = least.name();
+        let told = json!({
+            "code": "denied",
+            "message": format!("this takes a token with the role `{role}`"),
+            "who": "owner",
+            "grant": format!("The owner makes one: haft token new NAME --role {role}"),
+            "retry": "Do not try again with this token.",
+        });
+        return Err(json_of(StatusCode::FORBIDDEN, &json!({ "error": told })));
     }
     let (parts, body) = request.into_parts();
     let body = read(parts.uri.path(), body).await?;
@@ -207,26 +231,13 @@ pub(super) async fn asked(request: Request, least: Role) -> Result<(Shown, Value
     }
 }
 
-fn of_view(stock: &Stock, shown: &Shown) -> Vec<Arc<Shelved>> {
-    let list = stock.list(&view(shown));
-    let is_shown = |package: &&Arc<Shelved>| {
-        shown.profile.is_none()
-            || list.offers.iter().any(|(_, offer)| offer.package.id == package.id)
-    };
-    stock.packages.iter().filter(is_shown).cloned().collect()
-}
-
 pub(super) fn found(stock: &Stock, shown: &Shown, id: &str) -> Option<Arc<Shelved>> {
     let package = stock.package(id)?;
-    of_view(stock, shown).into_iter().find(|one| one.id == package.id)
-}
-
-fn is_shown(stock: &Stock, shown: &Shown, offer: &Offer) -> bool {
-    stock.list(&view(shown)).offer(&offer.name).is_some()
+    reach(shown).knows(&stock.policy, package).then(|| Arc::clone(package))
 }
 
 async fn matching(stock: &Stock, shown: &Shown, words: &str, limit: usize) -> Vec<Arc<Shelved>> {
-    let list = stock.list(&view(shown));
+    let list = stock.list(&reach(shown));
     let page = stock.index().await.search(&Query::new(words).page(0, stock.offers.len().max(1)));
     let mut packages: Vec<Arc<Shelved>> = Vec::new();
     for offer in page.hits.iter().filter_map(|hit| list.offer(&hit.key)) {
@@ -237,8 +248,8 @@ async fn matching(stock: &Stock, shown: &Shown, words: &str, limit: usize) -> Ve
     packages
 }
 
-/// A package as this contract tells it.
-fn to_value(package: &Shelved) -> Value {
+/// A package as this contract tells it, with those of its actions that are shown.
+fn to_value(stock: &Stock, view: &View, package: &Shelved) -> Value {
     let mut told = json!({
         "id": package.id,
         "version": package.version,
@@ -252,11 +263,53 @@ fn to_value(package: &Shelved) -> Value {
             told["description"] = description.clone().or(summary.clone()).into();
             told["trust_level"] = tool.trust().name().into();
             told["requires_oauth"] = (*requires_oauth).into();
-            told["actions"] = tool.package.actions.iter().map(|one| &*one.name).collect();
+            let shown = shown_of(stock, view, package, tool);
+            told["actions"] = shown.iter().map(|one| &*one.name).collect();
         }
         Err(words) => told["unavailable"] = words.clone().into(),
     }
     told
+}
+
+/// The same with what it takes and answers, may touch and runs in, as a manifest of this contract has it.
+fn in_full(stock: &Stock, view: &View, package: &Shelved) -> Value {
+    let mut told = to_value(stock, view, package);
+    let Ok(tool) = &package.tool else { return told };
+    let actions = shown_of(stock, view, package, tool);
+    let described: Vec<_> = actions
+        .iter()
+        .map(|action| {
+            let value = |schema: &Option<Json>| schema.as_ref().map(Json::value);
+            json!({
+                "action": action.name,
+                "description": action.description.as_ref().or(action.summary.as_ref()),
+                "inputs": value(&action.input).unwrap_or_else(|| json!({ "type": "object" })),
+                "outputs": value(&action.output).unwrap_or_else(|| json!({})),
+            })
+        })
+        .collect();
+    let shown = Model { actions: actions.into_iter().cloned().collect(), ..tool.package.clone() };
+    let mut said = catalog::described(&shown, stock.policy.sandbox.memory);
+    for key in ["interfaces", "permissions", "runtime"] {
+        told[key] = said[key].take();
+    }
+    told["digest"] = tool.digest.as_ref().unwrap_or(&tool.package.raw_sha256).clone().into();
+    told["described"] = described.into();
+    told
+}
+
+fn shown_of<'t>(stock: &Stock, view: &View, package: &Shelved, tool: &'t Tool) -> Vec<&'t Action> {
+    let is_shown = |one: &&Action| view.holds(&stock.policy, &package.id, &one.name);
+    tool.package.actions.iter().filter(is_shown).collect()
+}
+
+/// A text that was asked for by a name, where there is one.
+pub(super) fn text<'a>(asked: &'a Value, name: &str) -> Result<Option<&'a str>, Response> {
+    match &asked[name] {
+        Value::Null => Ok(None),
+        Value::String(text) => Ok(Some(text)),
+        _ => Err(wrong(StatusCode::BAD_REQUEST, "bad_input", &format!("`{name}` is no text"))),
+    }
 }
 
 fn unknown_caller() -> Response {

@@ -230,6 +230,12 @@ async fn put(console: &Console, ticket: &Ticket, said: Said) -> Note {
         return done(format!("{action} of {package} is not called."));
     }
     let Some((lasts, pattern)) = lasts else {
+        if is_first(ticket) {
+            let surface = &ticket.asked.surface;
+            return done(format!(
+                "{action} of {package} may be called, and by {surface} from now on."
+            ));
+        }
         return done(format!("{action} of {package} may be called this once."));
     };
     let words = match lasts {

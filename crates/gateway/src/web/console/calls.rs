@@ -103,6 +103,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         },
         surface: some(&surface),
         is_trouble: outcome == "trouble",
+        ..Wanted::default()
     };
     let before = visit.query.get("before");
     let log = console.log().await;

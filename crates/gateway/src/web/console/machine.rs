@@ -44,10 +44,27 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         Err(trouble) => (Value::Null, Some(sentence(&trouble.message))),
     };
     let stock = console.gateway.stock().await;
+    let here = Here {
+        level: stock.host.level().to_string(),
+        required: stock.policy.sandbox.level.to_string(),
+        home: stock.home.display().to_string(),
+    };
+    let frame = Frame::new(&console, &visit, Part::Machine, "Machine").await;
+    page(&MachinePage { trouble, ..told_of(frame, &told, here) })
+}
+
+/// What is known here without the doctor.
+#[derive(Debug)]
+struct Here {
+    level: String,
+    required: String,
+    home: String,
+}
+
+/// The page of what the doctor told.
+fn told_of(frame: Frame, told: &Value, here: Here) -> MachinePage {
     let sandbox = &told["sandbox"];
-    let level =
-        sandbox["level"].as_str().map_or_else(|| stock.host.level().to_string(), str::to_owned);
-    let required = stock.policy.sandbox.level.to_string();
+    let level = sandbox["level"].as_str().map_or(here.level, str::to_owned);
     let texts = |value: &Value| {
         let all = value.as_array().into_iter().flatten();
         all.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
@@ -72,21 +89,21 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         value.as_object().into_iter().flatten().map(row).collect::<Vec<_>>()
     };
     let home = &told["home"];
-    page(&MachinePage {
-        frame: Frame::new(&console, &visit, Part::Machine, "Machine").await,
+    MachinePage {
+        frame,
         meaning: meaning(&level),
-        is_enough: level >= required,
+        is_enough: level >= here.required,
         level,
-        required,
+        required: here.required,
         walls: rows(&sandbox["primitives"], &wall),
         remedies: texts(&sandbox["remedies"]),
         runtimes: rows(&told["runtimes"], &runtime),
-        home: stock.home.display().to_string(),
+        home: here.home,
         is_private: home["private"] != false,
         faults: texts(&home["faults"]),
-        trouble,
+        trouble: None,
         version: env!("CARGO_PKG_VERSION"),
-    })
+    }
 }
 
 /// What a level means, in plain words.
@@ -100,5 +117,46 @@ fn meaning(level: &str) -> &'static str {
         }
         "L1" => "Files and system calls are held; tools see which other processes there are.",
         _ => "There are no walls here: a tool could do whatever you can.",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn walls_that_are_too_weak_are_told_with_what_mends_them() {
+        let told = json!({
+            "sandbox": {
+                "level": "L1",
+                "primitives": { "control_groups": { "works": false, "cause": "no delegation" } },
+                "remedies": ["set `kernel.unprivileged_userns_clone` to 1"],
+            },
+            "runtimes": { "python3": { "version": "3.12", "path": "/usr/bin/python3", "inside": false }, "uv": null },
+            "home": { "private": false, "faults": ["`mcpkg:a` was changed"] },
+        });
+        let here = || Here {
+            level: "L3".to_owned(),
+            required: "L2".to_owned(),
+            home: "/home/somebody/.mcp".to_owned(),
+        };
+        let shown = told_of(Frame::bare("Machine"), &told, here()).render().unwrap();
+        for words in [
+            "<h1>Walls L1</h1>",
+            "no local tool is started",
+            "no delegation",
+            "<li><bdi>set `kernel.unprivileged_userns_clone` to 1</bdi></li>",
+            "3.12 at /usr/bin/python3; it does not start inside the walls",
+            "not here",
+            "Others can change it",
+            "<li><bdi>`mcpkg:a` was changed</bdi></li>",
+        ] {
+            assert!(shown.contains(words), "{words}: {shown}");
+        }
+        // Where the doctor cannot be had, what is known here still is.
+        let shown = told_of(Frame::bare("Machine"), &Value::Null, here()).render().unwrap();
+        assert!(shown.contains("<h1>Walls L3</h1>") && shown.contains("that is so"), "{shown}");
     }
 }

@@ -30,6 +30,14 @@ impl Moment {
         };
         Self { exact, short }
     }
+
+    /// One that is told as RFC 3339 has it; what is none stays as it is.
+    pub(super) fn told(text: String, now: Time) -> Self {
+        match Time::parse(&text) {
+            Some(time) => Self::new(time, now),
+            None => Self { exact: text.clone(), short: text },
+        }
+    }
 }
 
 /// How long it is until then.

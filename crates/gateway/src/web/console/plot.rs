@@ -63,13 +63,18 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
         told.iter().fold((0, 0), |(calls, failed), one| (calls + one.calls, failed + one.failed));
     let most = told.iter().max_by_key(|one| one.calls)?;
     let success = if calls == 0 { 0.0 } else { 1.0 - number(failed) / number(calls) };
+    let noun = if calls == 1 { "call" } else { "calls" };
+    let peak = if told.len() == 1 {
+        format!("all in the {unit} of {}", begins(most.begins, unit))
+    } else {
+        let calls = grouped(most.calls);
+        format!("most in the {unit} of {}, {calls}", begins(most.begins, unit))
+    };
     let calls_words = format!(
-        "{} calls, {} of them failed ({} went well); most in the {unit} of {}, {}.",
+        "{} {noun}, {} of them failed ({} went well); {peak}.",
         grouped(calls),
         grouped(failed),
-        percent(success),
-        begins(most.begins, unit),
-        grouped(most.calls)
+        percent(success)
     );
     let said = |one: &Span, percent| quantile_said(&one.latencies, percent);
     let latency_words = if told.len() == 1 {
@@ -91,7 +96,7 @@ pub(super) fn draw(spans: &[Span], now: Time) -> Option<Plots> {
     })
 }
 
-/// A small line without words, of how long calls took in each column; nothing of nothing.
+/// A small line without words, of how long calls took in each column; nothing where there are not two to be told apart.
 pub(super) fn spark(spans: &[Span], now: Time) -> Option<String> {
     let columns = Columns::lately(spans, now).columns;
     let values: Vec<_> = columns
@@ -99,7 +104,7 @@ pub(super) fn spark(spans: &[Span], now: Time) -> Option<String> {
         .map(|one| one.latencies.percentile(95).map(|time| time.as_secs_f64()))
         .collect();
     let most = values.iter().flatten().copied().fold(0.0, f64::max);
-    if most <= 0.0 {
+    if most <= 0.0 || values.iter().flatten().count() < 2 {
         return None;
     }
     let step = 140.0 / number(values.len().max(2) as u64 - 1);
@@ -268,7 +273,14 @@ mod tests {
         let now = Time::from_unix_millis(1_793_923_200_000);
         assert!(draw(&[], now).is_none() && spark(&[], now).is_none());
         let one = spans(1, now);
-        assert!(draw(&one, now).unwrap().latency.svg.contains("<circle"));
-        assert!(spark(&one, now).is_some());
+        let drawn = draw(&one, now).unwrap();
+        assert!(drawn.latency.svg.contains("<circle"));
+        assert!(
+            drawn
+                .calls
+                .words
+                .starts_with("4 calls, 1 of them failed (75.0 % went well); all in the hour of ")
+        );
+        assert!(spark(&one, now).is_none() && spark(&spans(2, now), now).is_some());
     }
 }

@@ -3,14 +3,15 @@
 use host::records::conversation;
 use ledger::Time;
 use ledger::state::approvals::Ticket;
-use manifest::words;
+use manifest::words::Fact;
 use policy::policy::Presence;
 use policy::{Arguments, Pattern};
 use serde_json::Value;
 
 use super::link;
 use super::moment::{Moment, left};
-use super::tool::facts;
+use super::timeline::Tone;
+use super::tool::{effect, facts};
 use crate::shelf::Stock;
 
 /// A value that is longer is shown behind a click.
@@ -26,7 +27,7 @@ pub(super) struct Question {
     /// What the action says that it does.
     pub(super) summary: Option<String>,
     /// What it changes, in a word or two, and how much that weighs.
-    pub(super) effect: (&'static str, &'static str),
+    pub(super) effect: (&'static str, Tone),
     pub(super) surface: String,
     /// What the owner calls the client, and what its program says that it is.
     pub(super) client: Option<String>,
@@ -39,7 +40,7 @@ pub(super) struct Question {
     pub(super) arguments: Vec<Argument>,
     pub(super) steps: Vec<String>,
     /// What the package may reach at all.
-    pub(super) may: Vec<words::Fact>,
+    pub(super) may: Vec<Fact>,
     /// Whether the yes is for this kind of client from now on.
     pub(super) is_first: bool,
     /// Whether it can be for the rest of the conversation.
@@ -64,7 +65,6 @@ impl Question {
         let package = package_of(ticket);
         let tool = stock.package(&package).and_then(|one| one.tool.as_ref().ok());
         let action = tool.and_then(|tool| tool.action(&ticket.asked.action));
-        let effect = action.map_or(("effects not known", words::Weight::Plain), words::effect);
         let about = ["Network", "Files", "Secrets"];
         let may = tool.map(|tool| facts(&tool.package)).unwrap_or_default();
         let only_by = match stock.policy.approval.owner_presence {
@@ -79,7 +79,7 @@ impl Question {
             action: ticket.asked.action.clone(),
             summary: action
                 .and_then(|action| action.summary.clone().or_else(|| action.description.clone())),
-            effect: (effect.0, if effect.1 == words::Weight::Ask { "warn" } else { "plain" }),
+            effect: action.map_or(("effects not known", Tone::Warn), effect),
             surface: ticket.asked.surface.clone(),
             client: shown["client"].as_str().map(str::to_owned),
             client_says: shown["client_says"].as_str().map(str::to_owned),

@@ -6,11 +6,13 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
+use host::records::now;
 use policy::policy::Presence;
 use serde_json::Value;
 use vault::Secret;
 
 use super::frame::{Frame, Part, done, of_trouble, page, see, sentence};
+use super::moment::Moment;
 use super::visit::{Posted, Visit};
 use super::{Console, link};
 use crate::door::Note;
@@ -25,7 +27,7 @@ struct Named {
     package: String,
     name: String,
     /// When it was last set; nothing where it is not.
-    changed: Option<String>,
+    changed: Option<Moment>,
     /// What its author says of it.
     about: Option<String>,
     is_wanted: bool,
@@ -46,15 +48,15 @@ struct SecretsPage {
 }
 
 pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
-    let stock = console.gateway.stock().await;
+    let (stock, now) = (console.gateway.stock().await, now());
     let (kept, trouble) = match console.deed(Deed::Secrets).await {
         Ok(kept) => (kept, None),
         Err(trouble) => (Value::Null, Some(sentence(&trouble.message))),
     };
-    let mut changed: HashMap<(String, String), String> = HashMap::new();
+    let mut changed: HashMap<(String, String), Moment> = HashMap::new();
     for one in kept.as_array().into_iter().flatten() {
         let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
-        changed.insert((text("package"), text("name")), text("changed"));
+        changed.insert((text("package"), text("name")), Moment::told(text("changed"), now));
     }
     let mut named = Vec::new();
     for package in &stock.packages {
@@ -73,7 +75,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         }
     }
     let mut rest: Vec<_> = changed.into_iter().collect();
-    rest.sort();
+    rest.sort_by(|(one, _), (other, _)| one.cmp(other));
     named.extend(rest.into_iter().map(|((package, name), changed)| Named {
         is_ours: package.starts_with(OURS),
         package,

@@ -6,6 +6,7 @@ use host::fleet::short;
 use ledger::Time;
 use ledger::audit::record::{APPROVE, REFUSE};
 use ledger::audit::{Blocked, BlockedKind, Filter, Kind, Record};
+use policy::Surface;
 use prove::watch;
 
 use super::link;
@@ -28,6 +29,8 @@ pub(super) struct Wanted {
     pub(super) surface: Option<String>,
     /// Only what was refused or went wrong.
     pub(super) is_trouble: bool,
+    /// Without the calls that tests made, which nobody asked for.
+    pub(super) is_without_tests: bool,
 }
 
 impl Timeline {
@@ -67,7 +70,10 @@ impl Timeline {
 impl Wanted {
     fn wants(&self, record: &Record) -> bool {
         let is_here = self.surface.as_ref().is_none_or(|surface| *surface == record.surface);
-        is_here && (!self.is_trouble || tone(record) == Tone::Stop || tone(record) == Tone::Warn)
+        let is_left_out = self.is_without_tests && record.surface == Surface::Test.name();
+        is_here
+            && !is_left_out
+            && (!self.is_trouble || tone(record) == Tone::Stop || tone(record) == Tone::Warn)
     }
 }
 
@@ -175,7 +181,7 @@ fn outcome(record: &Record) -> String {
     };
     let words = match code {
         "ok" if record.cached == Some(true) => "ok, known from before",
-        "needs_approval" => "needs your word",
+        "needs_approval" => "needed your word",
         "needs_login" => "needs a sign-in",
         "needs_answers" => "needs answers",
         "denied" => "refused",
@@ -235,7 +241,9 @@ fn digest_of(record: &Record) -> &'static str {
 fn details(record: &Record) -> Vec<(&'static str, String)> {
     let text = |text: &str| Some(text.to_owned()).filter(|text| !text.is_empty());
     let shape = (!record.arguments.is_null()).then(|| record.arguments.to_string());
-    let bytes = record.stdout_bytes.map(|bytes| format!("{bytes} bytes"));
+    // Only what a process wrote is measured.
+    let bytes = record.stdout_bytes.filter(|_| record.exit.is_some());
+    let bytes = bytes.map(|bytes| format!("{bytes} bytes"));
     let all = [
         ("Decision", record.decision.clone()),
         ("Client", text(&record.session)),
@@ -305,6 +313,15 @@ mod tests {
         assert_eq!(Timeline::read(&log, &wanted, None, 10).await.unwrap().lines.len(), 1);
         let first = Timeline::read(&log, &Wanted::default(), None, 1).await.unwrap();
         assert!(first.next.is_some());
+        let tested = Call { surface: Surface::Test.name().into(), ..call };
+        audit.record(&tested, &Ending::default(), now).unwrap();
+        assert_eq!(
+            Timeline::read(&log, &Wanted::default(), None, 10).await.unwrap().lines.len(),
+            4
+        );
+        let wanted = Wanted { is_without_tests: true, ..Wanted::default() };
+        let made = Timeline::read(&log, &wanted, None, 10).await.unwrap();
+        assert!(made.lines.len() == 3 && made.lines.iter().all(|one| one.record.surface != "test"));
         std::fs::remove_dir_all(&folder).unwrap();
     }
 

@@ -7,7 +7,8 @@ use axum::extract::State;
 use axum::response::Response;
 use host::records::now;
 use ledger::Time;
-use ledger::audit::{Filter, Kind};
+use ledger::audit::{Filter, Kind, Record};
+use policy::Surface;
 
 use super::frame::{Frame, Part, page};
 use super::log::Log;
@@ -24,7 +25,7 @@ use crate::steward::Standing;
 /// How many calls are shown.
 const SHOWN: usize = 7;
 
-/// How many calls of today are counted; of more it is only told that there are.
+/// How many records of today are counted, or looked through for a call; of more it is only told that there are.
 const COUNTED: usize = 2_000;
 
 /// Something that is worth a look.
@@ -63,7 +64,8 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         console.waiting().await.iter().map(|ticket| Question::new(ticket, &stock, now)).collect();
     let looks = looks(&stock, now).await;
     let log = console.log().await;
-    let timeline = Timeline::read(&log, &Wanted::default(), None, SHOWN).await.unwrap_or_default();
+    let timeline = Timeline::read(&log, &shown(), None, SHOWN).await.unwrap_or_default();
+    let measured = stock.host.records().state.metrics(None).await.unwrap_or_default();
     let today = today(&log, now).await;
     let heading = match (questions.len(), looks.len()) {
         (0, 0) => "Nothing needs you".to_owned(),
@@ -77,7 +79,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         heading,
         line,
         questions,
-        is_new: timeline.lines.iter().all(|line| line.record.is_change()),
+        is_new: is_new(&log, &timeline).await,
         // All that is written of them is on their own page.
         entries: timeline
             .lines
@@ -86,7 +88,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
             .map(|one| Entry { details: Vec::new(), ..Entry::new(one, now).linked(&stock) })
             .collect(),
         looks,
-        rows: rows(&stock).await,
+        rows: rows(&stock, &measured),
         mcp: format!("{}/mcp", console.gateway.console.as_deref().unwrap_or_default()),
         back: "/",
     })
@@ -103,7 +105,7 @@ struct Today {
 
 impl Today {
     fn words(&self) -> String {
-        let more = if self.is_more { "more than " } else { "" };
+        let more = if self.is_more { "at least " } else { "" };
         let mut words = format!("{more}{} today", count(self.calls, "call"));
         for (number, what) in [(self.refused, "refused"), (self.failed, "failed")] {
             if number > 0 {
@@ -112,6 +114,26 @@ impl Today {
         }
         words
     }
+}
+
+/// Everything but the calls of tests, which are nobody's: they stand with all others under Calls.
+fn shown() -> Wanted {
+    Wanted { is_without_tests: true, ..Wanted::default() }
+}
+
+/// Whether a record is of a call that somebody made.
+fn is_call(record: &Record) -> bool {
+    let is_run = matches!(record.kind, Kind::Call | Kind::Begin | Kind::End);
+    is_run && !record.is_change() && record.surface != Surface::Test.name()
+}
+
+/// Whether nobody has called anything yet, by what is newest in the log, and where that does not show it by more of it.
+async fn is_new(log: &Log, newest: &Timeline) -> bool {
+    let has_none = |part: &Timeline| !part.lines.iter().any(|line| is_call(&line.record));
+    if newest.next.is_none() || !has_none(newest) {
+        return has_none(newest);
+    }
+    has_none(&Timeline::read(log, &shown(), None, COUNTED).await.unwrap_or_default())
 }
 
 /// Counts the calls since midnight, which is that of UTC.
@@ -123,11 +145,7 @@ async fn today(log: &Log, now: Time) -> Today {
     };
     let read = Timeline::read(log, &wanted, None, COUNTED).await.unwrap_or_default();
     let mut today = Today { is_more: read.next.is_some(), ..Today::default() };
-    for one in
-        read.lines.iter().map(|line| &line.record).filter(|one| {
-            !one.is_change() && matches!(one.kind, Kind::Call | Kind::Begin | Kind::End)
-        })
-    {
+    for one in read.lines.iter().map(|line| &line.record).filter(|one| is_call(one)) {
         today.calls += 1;
         match (one.outcome.as_deref(), tone(one)) {
             (Some("denied"), _) => today.refused += 1,

@@ -9,15 +9,15 @@ use host::records::now;
 use ledger::Time;
 use ledger::audit::Filter;
 use ledger::state::metrics::Metrics;
-use manifest::model::Package;
-use manifest::words::{self, Author, Fact, Weight};
+use manifest::model::{Action, Package, SideEffects};
+use manifest::words::{self, Author, Fact};
 use serde_json::Value;
 
 use super::Console;
-use super::frame::{Frame, Part, done, missing, of_trouble, page, see};
+use super::frame::{Frame, Part, done, missing, of_trouble, page, see, sentence};
 use super::graph::{self, Graph};
 use super::link;
-use super::moment::{Moment, grouped, percent, quantile};
+use super::moment::{Moment, count, grouped, percent, quantile};
 use super::plot::{self, Plots};
 use super::timeline::{Entry, Timeline, Tone, Wanted};
 use super::tools::{name, standing};
@@ -37,7 +37,7 @@ struct Shown {
     offered: Option<String>,
     about: String,
     effect: &'static str,
-    tone: &'static str,
+    tone: Tone,
     asks: bool,
     /// What it takes, as JSON Schema.
     input: Option<String>,
@@ -115,7 +115,7 @@ struct ToolPage {
     series: Vec<Series>,
     worse: Vec<(bool, String)>,
     tests: Vec<String>,
-    rank: Option<Rank>,
+    rank: Option<Result<Rank, String>>,
     graph: Option<Graph>,
     entries: Vec<Entry>,
 }
@@ -223,6 +223,16 @@ pub(super) fn facts(package: &Package) -> Vec<Fact> {
     facts
 }
 
+/// What an action changes, in a word or two, and how bad that may be: as the card of a package has it.
+pub(super) fn effect(action: &Action) -> (&'static str, Tone) {
+    let tone = match action.side_effects {
+        Some(SideEffects::None | SideEffects::Read) => Tone::Good,
+        Some(SideEffects::Write) | None => Tone::Warn,
+        Some(SideEffects::Destructive) => Tone::Stop,
+    };
+    (words::effect(action).0, tone)
+}
+
 fn scopes(package: &Package) -> Vec<(String, String, String)> {
     let scope = |scope: &manifest::model::Scope| {
         let verbs: Vec<String> = scope.verbs.clone();
@@ -240,8 +250,8 @@ fn attempt(one: &ledger::state::grants::Attempt, id: &str) -> (String, String) {
 
 fn actions(package: &Arc<Shelved>, stock: &Stock) -> Vec<Shown> {
     let Ok(tool) = &package.tool else { return Vec::new() };
-    let shown = |action: &manifest::model::Action| {
-        let (effect, weight) = words::effect(action);
+    let shown = |action: &Action| {
+        let (effect, tone) = effect(action);
         let offer = stock
             .offers
             .iter()
@@ -256,11 +266,7 @@ fn actions(package: &Arc<Shelved>, stock: &Stock) -> Vec<Shown> {
                 .or_else(|| action.description.clone())
                 .unwrap_or_default(),
             effect,
-            tone: match weight {
-                Weight::Calm => "good",
-                Weight::Plain => "plain",
-                Weight::Ask => "warn",
-            },
+            tone,
             asks: words::asks(action),
             input: schema.and_then(|schema| serde_json::to_string_pretty(&schema).ok()),
         }
@@ -270,8 +276,7 @@ fn actions(package: &Arc<Shelved>, stock: &Stock) -> Vec<Shown> {
 
 fn known(told: &Value, now: Time) -> Known {
     let text = |name: &str| told[name].as_str().map(str::to_owned);
-    let moment =
-        |text: String| Time::parse(&text).map_or(text, |time| Moment::new(time, now).short);
+    let moment = |text: String| Moment::told(text, now).short;
     let source = told["source"].as_object().and_then(|source| source.iter().next());
     let source =
         source.map(|(kind, place)| format!("{kind} {}", place.as_str().unwrap_or_default()));
@@ -307,17 +312,29 @@ fn series(one: &Metrics) -> Series {
     }
 }
 
-/// How good it is among the installed tools with the first of its tags.
-async fn rank(console: &Console, id: &str, model: Option<&Package>) -> Option<Rank> {
+/// How good it is among the installed tools with the first of its tags, or why nobody can say; nothing where it has no tag.
+async fn rank(
+    console: &Console,
+    id: &str,
+    model: Option<&Package>,
+) -> Option<Result<Rank, String>> {
     let model = model?;
-    let capability = model
-        .tags
-        .first()
-        .cloned()
-        .or_else(|| model.scopes.first().map(|one| one.resource.clone()))?;
-    let told = console.deed(Deed::Rank { capability: capability.clone() }).await.ok()?;
-    let tools = told["tools"].as_array()?;
-    let at = tools.iter().position(|one| one["id"] == id)?;
+    let scope = || model.scopes.first().map(|one| one.resource.clone());
+    let capability = model.tags.first().cloned().or_else(scope)?;
+    let told = console.deed(Deed::Rank { capability: capability.clone() }).await;
+    let told = told.map_err(|trouble| sentence(&trouble.message));
+    Some(told.and_then(|told| ranked(&told, id, capability)))
+}
+
+/// The place of a tool among those that were ranked.
+fn ranked(told: &Value, id: &str, capability: String) -> Result<Rank, String> {
+    let tools = told["tools"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let Some(at) = tools.iter().position(|one| one["id"] == id) else {
+        return Err(format!(
+            "It is not among the {} that were ranked.",
+            count(tools.len(), "tool")
+        ));
+    };
     let own = &tools[at];
     let term = |one: &Value| {
         let number = |name: &str| one[name].as_f64();
@@ -330,7 +347,7 @@ async fn rank(console: &Console, id: &str, model: Option<&Package>) -> Option<Ra
         }
     };
     let unmet = own["unmet"].as_array().into_iter().flatten();
-    Some(Rank {
+    Ok(Rank {
         score: format!("{:.3}", own["score"].as_f64().unwrap_or_default()),
         place: format!("{} of {}", at + 1, tools.len()),
         terms: own["terms"].as_array().into_iter().flatten().map(term).collect(),
@@ -367,4 +384,31 @@ pub(super) async fn change(
     };
     console.gateway.door.note(&posted.visit.session, note);
     see(then)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_rank_has_every_term_and_one_that_cannot_be_told_is_not_left_out() {
+        let told = json!({ "tools": [{ "id": "mcpkg:other" }, {
+            "id": "mcpkg:own", "score": 0.5, "unmet": ["latency is not known"],
+            "terms": [
+                { "dimension": "latency", "weight": 0.25, "value": 0.8, "worth": 0.2, "because": "80 ms" },
+                { "dimension": "cost", "weight": 0.15, "value": null, "worth": 0.0 },
+            ],
+        }] });
+        let rank = ranked(&told, "mcpkg:own", "pdf".to_owned()).unwrap();
+        assert_eq!((&*rank.score, &*rank.place, &*rank.capability), ("0.500", "2 of 2", "pdf"));
+        let told_of: Vec<_> = rank.terms.iter().map(|one| (&*one.value, &*one.because)).collect();
+        assert_eq!(told_of, [("0.80", "80 ms"), ("–", "not known, so it counts 0")]);
+        assert_eq!(rank.unmet, ["latency is not known"]);
+        for told in [told, json!({ "tools": [] }), Value::Null] {
+            let why = ranked(&told, "mcpkg:third", "pdf".to_owned()).unwrap_err();
+            assert!(why.starts_with("It is not among the "), "{why}");
+        }
+    }
 }

@@ -55,11 +55,10 @@ impl Row {
     }
 }
 
-/// Everything that is installed.
-pub(super) async fn rows(stock: &Stock) -> Vec<Row> {
-    let measured = stock.host.records().state.metrics(None).await.unwrap_or_default();
+/// Everything that is installed, with what was counted of it.
+pub(super) fn rows(stock: &Stock, measured: &[Metrics]) -> Vec<Row> {
     let mut by_package: HashMap<String, Metrics> = HashMap::new();
-    for one in &measured {
+    for one in measured {
         by_package.entry(one.series.package.clone()).or_default().join(one);
     }
     stock.packages.iter().map(|one| Row::new(one, by_package.get(&one.id))).collect()
@@ -92,7 +91,8 @@ struct ToolsPage {
 
 pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> Response {
     let stock = console.gateway.stock().await;
-    let rows = rows(&stock).await;
+    let measured = stock.host.records().state.metrics(None).await.unwrap_or_default();
+    let rows = rows(&stock, &measured);
     let heading = match rows.len() {
         0 => "Nothing is installed".to_owned(),
         many => format!("{} installed", count(many, "tool")),
