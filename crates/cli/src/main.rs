@@ -21,6 +21,7 @@ mod home;
 mod hosts;
 mod installed;
 mod interrupt;
+mod keyring;
 mod lean;
 mod load;
 mod login_words;

@@ -1,6 +1,6 @@
 //! What the owner keeps in the home: policy, secrets, and the ledger; and whether the owner is there.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use egress::Rule;
@@ -16,6 +16,7 @@ use crate::ask::{self, Ask};
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::hosts::{self, NoHost};
+use crate::keyring;
 use crate::output;
 use crate::policy_file::PolicyFile;
 use crate::printer::line;
@@ -23,6 +24,45 @@ use crate::shell;
 
 /// What the passphrase of the vault is called among the credentials of a service.
 const CREDENTIAL: &str = "haft-vault";
+
+/// How the desktop's keyring gives the passphrase, in builds that have one.
+const IN_KEYRING: &str = if keyring::IS_KNOWN {
+    "or `haft secret passphrase --keyring` keeps it in your desktop's keyring, where it is found while that is open; "
+} else {
+    ""
+};
+
+/// The same, where it gave another one.
+const BY_KEYRING: &str = if keyring::IS_KNOWN {
+    "; where the keyring has it, `haft secret passphrase --keyring` keeps the right one there"
+} else {
+    ""
+};
+
+/// Where the passphrase of the vault comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Passphrase {
+    /// The owner types it at a terminal.
+    Typed,
+    /// Whoever started a program that nobody watches passes it on, or the desktop's keyring keeps it.
+    PassedOn,
+}
+
+impl Passphrase {
+    /// How to go on where there is none, or another than the vault's.
+    pub(crate) fn hint(self, fault: &str) -> Option<String> {
+        match (self, fault) {
+            (Self::Typed, "missing") => Some(ask::AT_TERMINAL.to_owned()),
+            (Self::PassedOn, "missing") => Some(format!(
+                "`LoadCredentialEncrypted={CREDENTIAL}:FILE` in the unit of `haft serve` passes the passphrase of the vault on, once it is started again; {IN_KEYRING}or `haft secret passphrase --remove` takes the passphrase away"
+            )),
+            (Self::PassedOn, "wrong") => Some(format!(
+                "the credential `{CREDENTIAL}` is another than the passphrase of the vault: seal the right one with `systemd-creds encrypt --name={CREDENTIAL} - FILE`, and start `haft serve` again{BY_KEYRING}"
+            )),
+            _ => None,
+        }
+    }
+}
 
 /// Who wants to see that the owner is there.
 const WANTED_BY: &str = "`[approval] owner_presence` in policy.toml says so";
@@ -64,6 +104,11 @@ pub(crate) fn policy_file(home: &Home) -> Result<PolicyFile, Failure> {
 /// Refuses a home that somebody else could have written into: then nothing in it is the owner's word. The
 /// vault and the keys look at their own files.
 pub(crate) fn check_home(home: &Home) -> Result<(), Failure> {
+    guarded(home).iter().try_for_each(|path| check_nobody_else_writes(path))
+}
+
+/// What only the owner may write: the home, and what is taken for their word in it.
+pub(crate) fn guarded(home: &Home) -> Vec<PathBuf> {
     const TRUSTED: [&str; 6] = [
         "policy.toml",
         "state.db",
@@ -72,8 +117,8 @@ pub(crate) fn check_home(home: &Home) -> Result<(), Failure> {
         registry::client::list::FILE,
         install::project::TRUSTED,
     ];
-    check_nobody_else_writes(home.path())?;
-    TRUSTED.iter().try_for_each(|name| check_nobody_else_writes(&home.path().join(name)))
+    let trusted = TRUSTED.iter().map(|name| home.path().join(name));
+    [home.path().to_owned()].into_iter().chain(trusted).collect()
 }
 
 /// Refuses what somebody else could have written; what is not there was written by nobody.
@@ -185,12 +230,16 @@ pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
     vault_asking(home, ask, "Passphrase for the vault: ")
 }
 
-/// The same for a program that nobody watches: a passphrase is what the manager of services passed on, or nothing. A secret that
-/// cannot be had is told by the call that needs it.
+/// The same for a program that nobody watches: a passphrase is what the manager of services passed on, else what the desktop's
+/// keyring keeps, or nothing. A secret that cannot be had is told by the call that needs it.
 pub(crate) fn vault_of_service(home: &Home) -> Result<Arc<FileVault>, Failure> {
     check_home(home)?;
     install::Home::at(home.path()).settle()?;
-    home.vault(|folder| FileVault::open(folder, passed_on).map_err(|error| vault_failure(&error)))
+    let place = home.path().to_owned();
+    home.vault(|folder| {
+        let asked = move || passed_on().or_else(|| keyring::find(&place));
+        FileVault::open(folder, asked).map_err(|error| vault_failure(&error))
+    })
 }
 
 /// The passphrase among the credentials that systemd passes on to a service.

@@ -1,25 +1,27 @@
 //! What a gateway has done for it: the packages of the home are found, and what the policy wants done is done.
 
+use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
 use gateway::steward::{By, Deed, Package, SignIn, SigningIn, Standing, Steward, Trouble};
-use host::{Settings, Tool, Violation};
+use host::{CallError, Settings, Tool, Violation};
 use install::revoked::{self, State};
 use install::{Contents, catalog};
+use manifest::export::Context;
 use serde_json::Value;
 use vault::Secret;
 use zeroize::Zeroizing;
 
 use crate::ask::Ask;
 use crate::changes::{ASKED_AS, ASKED_BY};
-use crate::commands::call::act;
+use crate::commands::call::{act, remedies};
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::installed::{self, Named};
 use crate::printer::{Printer, line};
-use crate::{owner, remote, steps};
+use crate::{commands, measured, owner, remote, steps};
 
 /// The verb that signs in.
 const LOGIN: &str = "login";
@@ -40,6 +42,10 @@ impl Steward for Owner {
         files.chain([remote::cache(&self.home).packages()]).collect()
     }
 
+    fn guarded(&self) -> Vec<PathBuf> {
+        owner::guarded(&self.home)
+    }
+
     fn settings(&self) -> Result<Settings, String> {
         owner::settings(&self.home).map_err(|failure| words(&failure))
     }
@@ -51,6 +57,17 @@ impl Steward for Owner {
         Ok(all.iter().map(|one| self.package(&installed::named_of(one), &contents)).collect())
     }
 
+    fn context(&self, tools: &[&Tool]) -> Result<BTreeMap<String, Context>, String> {
+        let measured = self.measured()?;
+        // What cannot be told of one of them is told at a terminal.
+        Ok(commands::export::known(tools, &measured, &mut Vec::new()))
+    }
+
+    fn order(&self) -> Result<Vec<String>, String> {
+        let order = commands::rank::order(&self.home, &self.measured()?);
+        order.map_err(|failure| words(&failure))
+    }
+
     fn troubled(&self, words: Option<&str>) {
         match words {
             Some(words) => self.printer.alarm(&format!("no tool can be called: {}", line(words))),
@@ -60,6 +77,10 @@ impl Steward for Owner {
 
     fn violated(&self, tool: &Tool, violation: &Violation) {
         act(violation, tool, &self.home, Ask::Nobody, self.printer);
+    }
+
+    fn remedies(&self, error: &CallError, tool: &Tool) -> Vec<String> {
+        remedies(error, tool)
     }
 
     fn deed(&self, by: &By, deed: &Deed) -> Result<Value, Trouble> {
@@ -79,13 +100,20 @@ impl Steward for Owner {
 }
 
 impl Owner {
+    fn measured(&self) -> Result<prove::measured::All, String> {
+        let read = owner::runtime().and_then(|runtime| measured::all(&self.home, &runtime));
+        read.map_err(|failure| words(&failure))
+    }
+
     fn package(&self, named: &Named, contents: &Contents) -> Package {
         let (tool, files) = match self.tool(named) {
             Ok((tool, files)) => (Ok(tool), files),
             // What is mended there is called again.
             Err(failure) => (Err(words(&failure)), installed::files(named, &self.home)),
         };
-        let version = named.pinned.as_ref().map(|pinned| pinned.version.clone());
+        let pinned = named.pinned.as_ref().map(|pinned| pinned.version.clone());
+        // What is declared in a catalog has the version that it is declared with.
+        let version = pinned.or_else(|| Some(tool.as_ref().ok()?.package.semver()));
         let standing = match contents.revoked.get(&named.id).map(|one| one.state) {
             Some(State::Revoked) => Standing::Revoked,
             Some(State::Unconfirmed) => Standing::Unconfirmed,

@@ -69,7 +69,10 @@ enum What {
         always: Option<Meant>,
     },
     /// Say no to a call that waits
-    #[command(alias = "refuse")]
+    #[command(
+        alias = "refuse",
+        override_usage = "haft approve deny <TICKET>\n       haft approve deny --all"
+    )]
     Deny {
         /// What `haft approve list` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET", required_unless_present = "all")]
@@ -370,7 +373,10 @@ fn show_rules(rules: &[Remembered], json_wanted: bool, printer: Printer) -> Outc
             one.id,
             line(&rule.package),
             line(&rule.action),
-            line(&rule.arguments),
+            match Pattern::parse(&rule.arguments) {
+                Ok(pattern) => fitting(&pattern),
+                Err(_) => line(&rule.arguments),
+            },
             match &rule.lasts {
                 Lasts::Session(name) => format!(" in session {}", line(name)),
                 Lasts::First(name) => format!(" by {}, after its first call", line(name)),

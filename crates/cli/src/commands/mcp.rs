@@ -108,8 +108,10 @@ impl Way {
     /// Starts a host that goes on without us.
     fn start(&self) -> io::Result<std::process::Child> {
         let log = std::fs::File::create(self.home.path().join(LOG))?;
+        // It is started elsewhere.
+        let home = std::path::absolute(self.home.path())?;
         let mut command = Command::new(sandbox::own_program()?);
-        command.arg("--home").arg(self.home.path()).args(["serve", "--background"]);
+        command.arg("--home").arg(home).args(["serve", "--background"]);
         self.home.tell_state(&mut command);
         command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(log);
         // It belongs to no folder that somebody may want to remove.

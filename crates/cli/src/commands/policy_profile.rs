@@ -16,7 +16,7 @@ use crate::{output, owner, project};
 pub(super) enum Verb {
     /// Name a part of what is installed
     Add {
-        /// What it is called: it stands in addresses, as in /mcp/NAME
+        /// What it is called: it stands in addresses, as in /mcp/NAME; `default` is what is shown where none is named
         name: String,
         /// An id, the beginning of ids with `*`, or an id and an action with `#` between
         #[arg(required = true, value_name = "TOOL")]
@@ -84,12 +84,12 @@ pub(super) fn run(
             }
             tell(
                 &json!({ "added": to_value(name, &profile) }),
-                &format!(
-                    "Profile {} is at /mcp/{}, and for `haft mcp --profile {}`",
-                    line(name),
-                    line(name),
-                    line(name)
-                ),
+                &if name == Profile::USUAL {
+                    "Profile default is what /mcp and `haft mcp` show now".to_owned()
+                } else {
+                    let name = line(name);
+                    format!("Profile {name} is at /mcp/{name}, and for `haft mcp --profile {name}`")
+                },
                 json_wanted,
                 printer,
             )
@@ -109,7 +109,12 @@ pub(super) fn run(
             }
             tell(
                 &json!({ "removed": to_value(name, profile) }),
-                &format!("Profile {} is forgotten", line(name)),
+                &if name == Profile::USUAL {
+                    "Profile default is forgotten: /mcp and `haft mcp` show everything now"
+                        .to_owned()
+                } else {
+                    format!("Profile {} is forgotten", line(name))
+                },
                 json_wanted,
                 printer,
             )

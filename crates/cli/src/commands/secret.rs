@@ -16,6 +16,7 @@ use crate::declared::Declared;
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::keyring::{self, Entry};
 use crate::names::{self, Typed};
 use crate::printer::{Printer, line};
 use crate::seen::Seen;
@@ -48,6 +49,8 @@ enum What {
         /// Read the new one from standard input instead of asking; the old one is asked for
         #[arg(long, conflicts_with = "remove")]
         passphrase_stdin: bool,
+        #[command(flatten)]
+        keyring: keyring::Wanted,
     },
 }
 
@@ -189,10 +192,13 @@ pub(crate) fn run(
             owner::check_presence_for_passphrase(home)?;
             output::make_private_folder(home.path())?;
             vault.remove_passphrase().map_err(failed)?;
+            if let Some(entry) = Entry::there(home) {
+                entry.forget()?;
+            }
             done.note("The vault has no passphrase any more");
             json!({ "passphrase": false })
         }
-        What::Passphrase { remove: false, passphrase_stdin } => {
+        What::Passphrase { remove: false, passphrase_stdin, keyring } => {
             owner::check_presence_for_passphrase(home)?;
             if vault.is_sealed().map_err(failed)? {
                 // The one there is comes before the one there shall be.
@@ -206,12 +212,27 @@ pub(crate) fn run(
             let passphrase = Secret::new(passphrase.to_string())
                 .map_err(|error| Failure::invalid(error.to_string()))?;
             output::make_private_folder(home.path())?;
-            vault.set_passphrase(&passphrase).map_err(failed)?;
-            done.note("The vault has this passphrase now");
+            set_passphrase(&vault, &passphrase, keyring.entry(home)?, &mut done)?;
             json!({ "passphrase": true })
         }
     };
     done.tell(document, json_wanted, printer)
+}
+
+/// Sets a passphrase, and keeps it in an entry of the keyring too.
+fn set_passphrase(
+    vault: &FileVault,
+    passphrase: &Secret,
+    entry: Option<Entry>,
+    done: &mut Done,
+) -> Result<(), Failure> {
+    vault.set_passphrase(passphrase).map_err(|error| owner::vault_failure(&error))?;
+    done.note("The vault has this passphrase now");
+    if let Some(entry) = entry {
+        entry.keep(passphrase)?;
+        done.note("Your desktop's keyring has it too");
+    }
+    Ok(())
 }
 
 fn show(listed: &[Listed], json_wanted: bool, printer: Printer) -> Outcome {

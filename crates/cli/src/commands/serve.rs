@@ -1,7 +1,6 @@
 //! `haft serve`: the host of the home, for clients that start `haft mcp`, and over HTTP.
 
 use std::net::SocketAddr;
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -88,6 +87,17 @@ pub(crate) fn tokens(home: &Home) -> Tokens {
 }
 
 pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    run_in(args, home, None, json_wanted, printer)
+}
+
+/// The same, in a seat that is taken already, or in none yet.
+pub(super) fn run_in(
+    args: &ServeArgs,
+    home: &Home,
+    taken: Option<Seat>,
+    json_wanted: bool,
+    printer: Printer,
+) -> Outcome {
     output::make_private_folder(home.path())?;
     if args.background {
         // It does not end with the terminal of whoever needed it first.
@@ -107,8 +117,13 @@ pub(crate) fn run(args: &ServeArgs, home: &Home, json_wanted: bool, printer: Pri
     // Nobody makes room for somebody who could not serve.
     let (settings, launcher) = (owner::settings(home)?, walls::launcher()?);
     let listener = if args.background { None } else { Some(runtime.block_on(listen(args))?) };
-    let Some(seat) = runtime.block_on(seat(args, home))? else { return Ok(Exit::Done) };
-    let seat = Arc::new(seat);
+    let seat = match taken {
+        Some(seat) => Some(seat),
+        // Somebody else serves just as well.
+        None if args.background => take(home)?,
+        None => Some(runtime.block_on(seat(home))?),
+    };
+    let Some(seat) = seat.map(Arc::new) else { return Ok(Exit::Done) };
     let records = owner::records(home, &runtime)?;
     records.audit.sit_when_busy();
     let vault = owner::vault_of_service(home)?;
@@ -204,18 +219,17 @@ fn threads() -> usize {
     std::thread::available_parallelism().map_or(2, usize::from).clamp(2, 8)
 }
 
-/// Takes the seat of the host; nothing where somebody else serves just as well.
-async fn seat(args: &ServeArgs, home: &Home) -> Result<Option<Seat>, Failure> {
-    let taken = |home: &Path| {
-        Seat::take(home).map_err(|error| {
-            Failure::new(Exit::Unavailable, "failed to become the host of this home").cause(error)
-        })
-    };
-    if let Some(seat) = taken(home.path())? {
-        return Ok(Some(seat));
-    }
-    if args.background {
-        return Ok(None);
+/// Takes the seat of the host, where nobody has it.
+fn take(home: &Home) -> Result<Option<Seat>, Failure> {
+    Seat::take(home.path()).map_err(|error| {
+        Failure::new(Exit::Unavailable, "failed to become the host of this home").cause(error)
+    })
+}
+
+/// Takes the seat of the host; one that was started for clients makes room.
+pub(super) async fn seat(home: &Home) -> Result<Seat, Failure> {
+    if let Some(seat) = take(home)? {
+        return Ok(seat);
     }
     let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::Retire };
     let told = connect(home.path(), &wish).await;
@@ -225,8 +239,8 @@ async fn seat(args: &ServeArgs, home: &Home) -> Result<Option<Seat>, Failure> {
     let until = tokio::time::Instant::now() + HANDOVER;
     while matches!(told, Ok((_, Told::Welcome))) && tokio::time::Instant::now() < until {
         tokio::time::sleep(Duration::from_millis(20)).await;
-        if let Some(seat) = taken(home.path())? {
-            return Ok(Some(seat));
+        if let Some(seat) = take(home)? {
+            return Ok(seat);
         }
     }
     Err(Failure::new(Exit::Conflict, "another process serves this home, and does not make room"))

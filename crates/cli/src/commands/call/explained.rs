@@ -14,6 +14,7 @@ use super::wanted::{Wanted, choose, has};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
+use crate::owner::Passphrase;
 use crate::printer::{Printer, line};
 use crate::steps;
 
@@ -75,7 +76,7 @@ pub(crate) fn explain(
     }
     let package = tool.package.canonical_id();
     for one in document["missing"].as_array_mut().into_iter().flatten() {
-        one["hint"] = values::missing(one, &package).into();
+        one["hint"] = values::missing(one, &package, Passphrase::Typed).into();
     }
     // Who stops reading ends us, and nobody would take away what was unpacked.
     drop(found);

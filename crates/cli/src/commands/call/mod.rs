@@ -21,6 +21,7 @@ use crate::printer::Printer;
 pub(super) use blocked::granting;
 pub(crate) use explained::explain;
 pub(super) use made::settings;
+pub(crate) use told::remedies;
 pub(super) use told::{exit_of, failure, fallen_words, login_hint};
 pub(crate) use violation::act;
 pub(crate) use wanted::Wanted;

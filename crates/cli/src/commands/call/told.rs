@@ -15,8 +15,9 @@ use super::blocked::{
 use super::values;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::owner::{self, Passphrase};
 use crate::printer::{Printer, escaped, json_escaped, line};
-use crate::{login_words, owner, shell, time, walls};
+use crate::{login_words, shell, time, walls};
 
 /// Why no call was made. Programs are told the error of the host where there is one.
 pub(crate) struct Unmade {
@@ -108,30 +109,18 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let package = shell::word(&id);
     let text = |name: &str| error.details.get(name).and_then(Value::as_str);
     failure = match &error.kind {
-        Kind::Denied => match (text("granted"), text("path")) {
-            (Some("from"), Some(path)) => failure.hint(format!(
-                "`haft grant {package} --from {}` says that you mean this one too",
-                shell::word(path)
+        Kind::Denied => match (text("refused"), changed_words(error, &package)) {
+            (_, Some(words)) => failure.hint(words),
+            (Some("package"), _) => failure.hint(
+                "`haft policy show` shows your policy; `allow` of this package in it says so",
+            ),
+            (Some(_), _) => failure.hint(
+                "`haft policy show` shows your policy; the same call with --explain says which rule of it refuses",
+            ),
+            _ if error.message == policy::Denial::Disabled.to_string() => failure.hint(format!(
+                "`haft status {package}` says why; `haft enable {package}` lets it be called, unless it was revoked"
             )),
-            (Some(kind), Some(path)) => failure.hint(format!(
-                "`haft ungrant {package} --{kind} {}` takes it back; grant what is there now, if you want that",
-                shell::word(path)
-            )),
-            _ => match text("refused") {
-                Some("package") => failure.hint(
-                    "`haft policy show` shows your policy; `allow` of this package in it says so",
-                ),
-                Some(_) => failure.hint(
-                    "`haft policy show` shows your policy; the same call with --explain says which rule of it refuses",
-                ),
-                None if error.details.get("surface").is_some() => failure.hint(format!(
-                    "`haft approve surface {package}` shows what is different, and asks"
-                )),
-                None if error.message == policy::Denial::Disabled.to_string() => failure.hint(format!(
-                    "`haft status {package}` says why; `haft enable {package}` lets it be called, unless it was revoked"
-                )),
-                None => failure,
-            },
+            _ => failure,
         },
         Kind::NeedsApproval(question) if question.is_first => failure.hint(format!(
             "--approve approves this one call; `haft approve always {package} {}` every one",
@@ -145,29 +134,25 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
         )),
         _ => failure,
     };
-    let executable = text("not_executable").map(shell::making_executable);
     // Only what runs here reads a file of the owner's.
     let runs_here = tool.package.implementations.iter().any(|one| one.entry.is_process());
     let longest = error.details.get("longest").filter(|_| runs_here).map(|_| {
         format!("give it in a file, where the tool takes one; `haft grant {package} --read FILE` lets it be read")
     });
     let obstacle = text("obstacle").and_then(walls::obstacle_words).map(str::to_owned);
-    let damaged = text("damaged").map(owner::without_state);
     let others = [
         implementation_words(error, tool),
         next_words(error, tool),
         taken_words(error),
         text("login").map(|_| login_words::impossible(&tool.package).to_owned()),
-        damaged,
         limit_words(error),
-        setting_words(error),
-        executable,
         obstacle,
         longest,
     ];
     let found = error.details.get("hints").and_then(Value::as_array).into_iter().flatten();
     let found = found.filter_map(|hint| hint.as_str().map(str::to_owned));
-    let hints = values::hints(error, &id).into_iter().chain(image_words(error)).chain(found);
+    let values = values::hints(error, &id, Passphrase::Typed).into_iter();
+    let hints = values.chain(image_words(error)).chain(found).chain(broken_words(error));
     let hints = hints.chain(others.into_iter().flatten());
     failure = hints.fold(failure, Failure::hint);
     let is_its_own = error.kind == Kind::Failed;
@@ -188,6 +173,45 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
     let own = own_folder_words(error, tool);
     let words = relative_words(error).into_iter().chain(own).chain(absent).chain(blocked);
     words.fold(failure, Failure::hint)
+}
+
+/// What the owner can do about a call that they did not make themselves, in a program that nobody watches.
+pub(crate) fn remedies(error: &CallError, tool: &Tool) -> Vec<String> {
+    let id = tool.about(error).package.canonical_id();
+    let values = values::hints(error, &id, Passphrase::PassedOn).into_iter();
+    let changed = changed_words(error, &shell::word(&id));
+    values.chain(changed).chain(image_words(error)).chain(broken_words(error)).collect()
+}
+
+/// What would let a package be called of which something is no longer what it was when the owner said yes.
+fn changed_words(error: &CallError, package: &str) -> Option<String> {
+    let text = |name: &str| error.details.get(name).and_then(Value::as_str);
+    match (text("granted"), text("path")) {
+        _ if error.kind != Kind::Denied => None,
+        (Some("from"), Some(path)) => Some(format!(
+            "`haft grant {package} --from {}` says that you mean this one too",
+            shell::word(path)
+        )),
+        (Some(kind), Some(path)) => Some(format!(
+            "`haft ungrant {package} --{kind} {}` takes it back; grant what is there now, if you want that",
+            shell::word(path)
+        )),
+        _ => error
+            .details
+            .get("surface")
+            .map(|_| format!("`haft approve surface {package}` shows what is different, and asks")),
+    }
+}
+
+/// What would mend what is broken here, or not set.
+fn broken_words(error: &CallError) -> impl Iterator<Item = String> {
+    let text = |name: &str| error.details.get(name).and_then(Value::as_str);
+    let words = [
+        text("damaged").map(owner::without_state),
+        setting_words(error),
+        text("not_executable").map(shell::making_executable),
+    ];
+    words.into_iter().flatten()
 }
 
 /// How many lines of a tool's own words are shown, and how many letters of each.

@@ -5,33 +5,33 @@ use std::collections::HashSet;
 use host::CallError;
 use serde_json::Value;
 
-use crate::ask::AT_TERMINAL;
 use crate::declared;
-use crate::owner;
+use crate::owner::{self, Passphrase};
 use crate::printer::line;
 use crate::shell;
 
 /// What would give a call of this package what it lacks, if its error is about that. What would give several is said once.
-pub(super) fn hints(error: &CallError, package: &str) -> Vec<String> {
+pub(super) fn hints(error: &CallError, package: &str, passphrase: Passphrase) -> Vec<String> {
     if let Some(all) = error.details.get("missing").and_then(Value::as_array) {
-        let mut hints: Vec<_> = all.iter().filter_map(|one| missing(one, package)).collect();
+        let one = |one| missing(one, package, passphrase);
+        let mut hints: Vec<_> = all.iter().filter_map(one).collect();
         let mut known = HashSet::new();
         hints.retain(|hint| known.insert(hint.clone()));
         return hints;
     }
-    of_code(error.kind.code(), &error.details, package).into_iter().collect()
+    of_code(error.kind.code(), &error.details, package, passphrase).into_iter().collect()
 }
 
 /// What would give one value, by what is told of it.
-pub(super) fn missing(value: &Value, package: &str) -> Option<String> {
-    of_code(text(value, "code").unwrap_or("missing_input"), value, package)
+pub(super) fn missing(value: &Value, package: &str, passphrase: Passphrase) -> Option<String> {
+    of_code(text(value, "code").unwrap_or("missing_input"), value, package, passphrase)
 }
 
-fn of_code(code: &str, told: &Value, package: &str) -> Option<String> {
+fn of_code(code: &str, told: &Value, package: &str, passphrase: Passphrase) -> Option<String> {
     match code {
         "missing_input" => Some(unkept(told, package)? + &said(told)),
         "bad_input" => unfit(told, package),
-        "denied" | "unavailable" => refused(told, package),
+        "denied" | "unavailable" => refused(told, package, passphrase),
         _ => None,
     }
 }
@@ -75,7 +75,7 @@ fn unfit(told: &Value, package: &str) -> Option<String> {
     variable.map(|name| format!("it is your variable `{}`", line(name))).or_else(kept_as)
 }
 
-fn refused(told: &Value, package: &str) -> Option<String> {
+fn refused(told: &Value, package: &str, passphrase: Passphrase) -> Option<String> {
     if let Some((table, list)) = text(told, "table").zip(text(told, "list")) {
         // Quoted as TOML quotes too.
         let names = told.get("names").and_then(Value::as_array).into_iter().flatten();
@@ -96,8 +96,7 @@ fn refused(told: &Value, package: &str) -> Option<String> {
         ("of_another", owner::as_own),
     ];
     let known = of_vault.into_iter().find_map(|(name, hint)| Some(hint(text(told, name)?)));
-    let is_unasked = text(told, "passphrase") == Some("missing");
-    known.or_else(|| is_unasked.then(|| AT_TERMINAL.to_owned()))
+    known.or_else(|| passphrase.hint(text(told, "passphrase")?))
 }
 
 fn text<'t>(told: &'t Value, name: &str) -> Option<&'t str> {

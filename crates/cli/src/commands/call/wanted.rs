@@ -110,6 +110,7 @@ impl Wanted {
             implementation: self.implementation.clone(),
             peer: None,
             resumed: None,
+            context: None,
             called_off: CancellationToken::new(),
         })
     }

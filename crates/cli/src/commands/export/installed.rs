@@ -1,14 +1,14 @@
 //! What is installed and can be called, exported.
 
 use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
 
 use host::Tool;
 use ledger::state::names::Named;
-use manifest::export::{Context, Export, Format, Options, TestSummary, export};
+use manifest::export::{Context, Export, Format, Options, Spent, TestSummary, export};
 use manifest::folder::{Folder, FolderError};
 
-use super::budget::{self, Spent};
-use super::{ExportArgs, offered};
+use super::ExportArgs;
 use crate::disk::Beside;
 use crate::exit::Failure;
 use crate::home::Home;
@@ -18,6 +18,9 @@ use crate::{clients, commands, installed, owner};
 
 /// The most bytes of an example that is told.
 const LONGEST_EXAMPLE: usize = 64 * 1024;
+
+/// How long what a server offers is read for.
+const PATIENCE: Duration = Duration::from_secs(10);
 
 /// The definitions of all that can be called in the working folder, as many as were asked for.
 pub(super) fn exported(
@@ -30,7 +33,7 @@ pub(super) fn exported(
     if args.context || args.budget.is_some() {
         let measured = measured::all(home, &owner::runtime()?)?;
         if args.context {
-            context = Some(known(&tools, &measured, &mut notes));
+            context = Some(known(&tools.iter().collect::<Vec<_>>(), &measured, &mut notes));
         }
         if args.budget.is_some() {
             let order = commands::rank::order(home, &measured)?;
@@ -60,7 +63,7 @@ pub(super) fn exported(
     }
     notes.append(&mut exported.notes);
     exported.notes = notes;
-    let spent = args.budget.map(|budget| budget::fit(&mut exported, budget));
+    let spent = args.budget.map(|budget| exported.fit(budget));
     Ok((exported, spent))
 }
 
@@ -81,7 +84,7 @@ fn gathered(home: &Home, printer: Printer) -> Result<(Vec<Tool>, Vec<String>), F
                 continue;
             }
         };
-        match runtime.block_on(offered::take(&mut tool)) {
+        match runtime.block_on(tool.take_offered(Instant::now() + PATIENCE)) {
             Ok(absent) => notes.extend(absent.iter().map(|action| {
                 format!("`{}` of `{id}` is left out: its server does not offer it", line(action))
             })),
@@ -96,8 +99,8 @@ fn gathered(home: &Home, printer: Printer) -> Result<(Vec<Tool>, Vec<String>), F
 }
 
 /// What is known of tools beside what they declare: what their authors show, and how their tests went.
-fn known(
-    tools: &[Tool],
+pub(crate) fn known(
+    tools: &[&Tool],
     measured: &prove::measured::All,
     notes: &mut Vec<String>,
 ) -> BTreeMap<String, Context> {

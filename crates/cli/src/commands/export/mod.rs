@@ -1,14 +1,14 @@
 //! `haft export`: tool definitions for other systems, of what is installed or of files.
 
-mod budget;
 mod installed;
-mod offered;
+
+pub(crate) use installed::known;
 
 use std::path::PathBuf;
 
 use clap::Args;
 use manifest::dialect::Dialect;
-use manifest::export::{Export, Format, Options, export};
+use manifest::export::{Export, Format, HOW_ESTIMATED, Options, Spent, export};
 use serde_json::json;
 
 use crate::exit::{Exit, Failure, Outcome};
@@ -65,7 +65,7 @@ pub(crate) fn run(
         printer.warn(&escaped(note));
     }
     if let Some(spent) = &spent {
-        printer.note(&spent.words(exported.names.len()));
+        printer.note(&words_of(spent, exported.names.len()));
     }
     if let Some(folder) = &args.output {
         write(folder, &exported, args.format, printer)?;
@@ -82,6 +82,12 @@ pub(crate) fn run(
         printer.json(&exported.document)?;
     }
     Ok(Exit::Done)
+}
+
+/// What became of a budget.
+fn words_of(spent: &Spent, kept: usize) -> String {
+    let (tools, Spent { budget, used, .. }) = (super::count(kept, "tool"), spent);
+    format!("{tools} of about {used} tokens, of {budget}; counted is {HOW_ESTIMATED}")
 }
 
 fn of_files(args: &ExportArgs, printer: Printer) -> Result<Export, Failure> {

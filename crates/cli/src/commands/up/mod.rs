@@ -54,6 +54,8 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
     check_free(&home)?;
     output::make_private_folder(home.path())?;
     output::make_private_folder(demo.path())?;
+    // Nothing is made ready in a home that somebody else serves, nor does anybody else begin to meanwhile.
+    let seat = owner::runtime()?.block_on(serve::seat(&home))?;
     let registry = Demo::begin(&demo)?;
     printer.note(&format!("A registry is at {}", registry.url));
     let publisher = Desk { home: &demo, printer };
@@ -66,7 +68,7 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
         printer.note(&format!("All of it is in a folder that is gone when this ends; `export HAFT_HOME={place}` in another terminal lets you look and try there"));
     }
     let listen = args.listen.unwrap_or_else(|| free(7171));
-    let served = serve::run(&ServeArgs::at(listen), &home, json_wanted, printer);
+    let served = serve::run_in(&ServeArgs::at(listen), &home, Some(seat), json_wanted, printer);
     drop(lent);
     drop(registry);
     drop(folder);
