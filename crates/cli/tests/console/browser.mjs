@@ -4,8 +4,8 @@
 // MCP where agents ask, with TOKEN; HAFT is the program, and HAFT_HOME its home. With HAFT_SHOTS a picture of every page is put
 // into that folder. Prints a line for each step and ends with 1 when one fails.
 import assert from "node:assert/strict";
-import { execFileSync } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { execFileSync, spawnSync } from "node:child_process";
+import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 
 const [program, tools] = process.argv.slice(2);
@@ -100,13 +100,43 @@ async function tabTo(page, selector) {
   assert.fail(`${selector} is not reached by the keyboard`);
 }
 
+// Types into what has the focus once the keyboard has reached it.
+async function typeInto(page, selector, words) {
+  await tabTo(page, selector);
+  await page.keyboard.type(words);
+}
+
+// Goes to a button or a link with the keyboard alone, and on by it.
+async function enter(page, selector) {
+  await tabTo(page, selector);
+  await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("Enter")]);
+}
+
+// Goes down a list with the keyboard alone until something is chosen.
+async function choose(page, selector, value) {
+  await tabTo(page, selector);
+  for (let at = 0; at < 20; at += 1) {
+    if ((await page.$eval(selector, (one) => one.value)) === value) return;
+    await page.keyboard.press("ArrowDown");
+  }
+  assert.fail(`${value} is not chosen in ${selector}`);
+}
+
+// What the program says, as programs are told.
+const said = (...words) => JSON.parse(spawnSync(process.env.HAFT, [...words, "--json"], { encoding: "utf8" }).stdout);
+
+// How many such shapes are seen.
+const drawn = (page, selector) => page.$$eval(selector, (all) => all.filter((one) => {
+  const { width, height } = one.getBoundingClientRect();
+  return width > 0 || height > 0;
+}).length);
+
 const SHREDDER = "/tools/mcpkg%3Ademo.shredder";
 const steps = {
   async "an address signs in once, by a button"(page) {
     await page.goto(process.env.CONSOLE, { waitUntil: "load" });
     await check(page, "sign-in");
-    await tabTo(page, "button[type=submit]");
-    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("Enter")]);
+    await enter(page, "button[type=submit]");
     assert.equal(new URL(page.url()).pathname, "/");
     const [cookie] = await page.cookies();
     assert.deepEqual([cookie.httpOnly, cookie.sameSite, cookie.session], [true, "Strict", true]);
@@ -119,23 +149,26 @@ const steps = {
     await other.close();
   },
   async "the first page says what there is"(page) {
-    assert.match(await text(page), /Nothing needs you/);
+    assert.match(await text(page), /Nothing waits for you; 1 thing worth a look/);
     assert.match(await text(page), /3 tools installed/);
+    const looks = await text(page, "#looks");
+    assert.match(looks, /got worse[^]*demo\.text\.clean is slower: a call typically takes/);
+    assert.equal(await drawn(page, "#looks .spark path"), 1);
     await check(page, "today");
   },
-  async "a tool is found in a registry, its card read, and installed by consent"(page) {
+  async "a tool is found in a registry, its card read, and installed by consent, with the keyboard alone"(page) {
     await go(page, "/install");
     await check(page, "install");
-    await page.type("#q", "shred a note");
-    await press(page, "form[role=search] button");
+    await typeInto(page, "#q", "shred a note");
+    await enter(page, "form[role=search] button");
     await check(page, "found");
-    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate(() => [...document.querySelectorAll("article h3 a")].find((one) => one.textContent.includes("demo.shredder")).click())]);
+    await enter(page, "article h3 a[href*='demo.shredder']");
     const card = await text(page);
     for (const words of ["Shredder <img src=x onerror=alert(1)>", "[U+202E]", "python3 ./shred.py", "cannot be undone", "trust: community"]) {
       assert.ok(card.includes(words), `${words} in ${card}`);
     }
     await check(page, "card");
-    await press(page, "form.consent button[type=submit]");
+    await enter(page, "form.consent button[type=submit]");
     assert.match(await text(page), /demo\.shredder 1\.0\.0 is installed/);
     assert.equal(decodeURIComponent(new URL(page.url()).pathname), "/tools/mcpkg:demo.shredder");
     // What is not what was shown is not installed.
@@ -166,8 +199,7 @@ const steps = {
     assert.match(await page.title(), /One call waits/);
     assert.match(await text(page, "#waiting"), /letter/);
     await check(page, "waiting");
-    await tabTo(page, "button[value=once]");
-    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("Enter")]);
+    await enter(page, "button[value=once]");
     assert.match(await text(page), /may be called this once/);
     const made = await call("demo_shredder", { name: "letter" });
     assert.ok(!made.isError && JSON.stringify(made).includes("letter"), JSON.stringify(made));
@@ -194,8 +226,14 @@ const steps = {
     await check(page, "approvals");
     await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.evaluate(() => [...document.querySelectorAll("tbody tr")].find((one) => one.innerText.includes("draft")).querySelector("button").click())]);
     assert.ok((await call("demo_shredder", { name: "draft" })).isError);
+  },
+  async "a call that waits is denied with the keyboard alone"(page) {
     await go(page, "/approvals");
-    await press(page, "button[value=deny]");
+    await has(page, "One call waits for you");
+    await enter(page, "button[value=deny]");
+    assert.match(await text(page), /is not called/);
+    const refused = await call("demo_shredder", { name: "draft" });
+    assert.ok(refused.isError && /said no/.test(refused.content[0].text), JSON.stringify(refused));
   },
   async "a tool that an agent asks for is a wish and nothing more"(page) {
     await ask("tools/call", { name: "request_tool", arguments: { tool: "demo.units", why: "to convert <b>miles</b>" } });
@@ -207,27 +245,75 @@ const steps = {
     await press(page, "#wishes button");
     assert.match(await text(page), /not asked for any more/);
   },
-  async "the audit is filtered, and its chain is whole"(page) {
+  async "the audit is filtered and looked at with the keyboard alone, and its chain is whole"(page) {
     await go(page, "/calls");
-    await page.select("#package", "mcpkg:demo.shredder");
-    await page.select("#outcome", "trouble");
-    await press(page, ".filters button");
+    await choose(page, "#package", "mcpkg:demo.shredder");
+    await choose(page, "#outcome", "trouble");
+    await enter(page, ".filters button");
     const shown = await text(page, "#entries");
     assert.ok(shown.includes("demo.shredder") && !shown.includes("demo.echo"), shown);
-    await press(page, ".row.head button");
+    await tabTo(page, "#entries details summary");
+    await page.keyboard.press("Enter");
+    await page.waitForSelector("#entries details[open]");
+    assert.match(await text(page, "#entries details[open]"), /Decision/);
+    await enter(page, ".row.head button");
     assert.match(await text(page), /The log is whole/);
   },
+  async "what was measured of a tool is drawn and said, and so are its rank and what got worse"(page) {
+    await go(page, "/tools/mcpkg%3Ademo.text.clean");
+    assert.match(await text(page, "section[aria-labelledby=measured]"), /Got worse\. [^]*demo\.text\.clean is slower: a call typically takes/);
+    const [latency, calls] = await page.$$("#measures figure");
+    for (const shape of [".p50", ".p95"]) assert.ok((await drawn(latency, `.plot ${shape}`)) > 0, shape);
+    assert.match(await latency.evaluate((one) => one.innerText), /How long calls took[^]*Half of the calls took [^]*95 of 100 /);
+    for (const shape of [".well", ".failed"]) assert.ok((await drawn(calls, `.plot ${shape}`)) > 0, shape);
+    assert.match(await calls.evaluate((one) => one.innerText), /3\d\d calls, 3 of them failed \(99\.\d % went well\)/);
+    await page.click("#numbers summary");
+    assert.ok((await drawn(latency, ".plot polyline.p50")) > 0, "hours beside each other are one line");
+    assert.match(await text(page, "#numbers tbody"), /\s12\d\s+1\s/);
+    const rank = await page.$$eval("section[aria-labelledby=rank] tbody tr", (all) => all.map((one) => one.innerText.replaceAll(/\s+/g, " ")));
+    const terms = said("rank", "text", "--installed").tools.find((one) => one.id === "mcpkg:demo.text.clean").terms;
+    assert.deepEqual(rank.map((line) => line.split(/ |(?=not known)/)[0]), terms.map((one) => one.dimension));
+    terms.forEach((one, at) => assert.ok(rank[at].includes(one.because ?? "not known") && rank[at].includes(one.weight.toFixed(2)), rank[at]));
+    assert.match(await text(page, "section[aria-labelledby=rank]"), /Score 0\.\d{3}: \d of 3 among the installed tools for text\./);
+    assert.match(await text(page, "#by-version"), /1\.0\.0 demo\.text\.clean\s+3\d\d\s/);
+    await check(page, "measured");
+  },
+  async "a chain is drawn, and told in words"(page) {
+    await go(page, "/tools/mcpkg%3Ademo.text.report");
+    const words = await page.$$eval("section[aria-labelledby=graph] figcaption li", (all) => all.map((one) => one.innerText));
+    assert.deepEqual(words, ["clean: demo.text.clean, at once", "measure: demo.text.stats, after clean"]);
+    assert.deepEqual([await drawn(page, ".graph .step"), await drawn(page, ".graph .flow"), await drawn(page, ".graph .missing")], [2, 1, 0]);
+    await check(page, "chain");
+  },
+  async "the machine is told as the doctor tells it"(page) {
+    const changed = `${process.env.HAFT_HOME}/tools/demo.text.stats/stats.mjs`;
+    const before = readFileSync(changed);
+    writeFileSync(changed, "// Somebody was here.\n");
+    await go(page, "/machine");
+    const { sandbox, runtimes, home } = said("doctor");
+    writeFileSync(changed, before);
+    assert.match(await text(page, "h1"), new RegExp(`^Walls ${sandbox.level}$`));
+    assert.equal(await text(page, ".level"), `walls ${sandbox.level}`);
+    assert.match(await text(page), /Your policy wants L2 or better: that is so\./);
+    const walls = await page.$$eval("section[aria-labelledby=walls] tbody tr", (all) => all.map((one) => [one.cells[0].innerText, one.cells[1].innerText]));
+    assert.deepEqual(walls, Object.entries(sandbox.primitives).map(([name, one]) => [name.replaceAll("_", " "), one.works ? "works" : "missing"]));
+    const lines = (selector) => page.$$eval(selector, (all) => all.map((one) => one.innerText));
+    assert.deepEqual(await lines(".note.undone li"), sandbox.remedies);
+    assert.deepEqual(await lines("section[aria-labelledby=walls] .card li"), home.faults);
+    assert.match(home.faults.join(), /demo\.text\.stats. was changed/);
+    const { python3 } = runtimes;
+    assert.ok((await text(page, "section[aria-labelledby=runtimes]")).includes(`${python3.version} at ${python3.path}`));
+    await check(page, "machine");
+  },
   async "every other page can be used by anybody"(page) {
-    for (const [name, path] of [
-      ["tools", "/tools"], ["tool", SHREDDER], ["chain", "/tools/mcpkg%3Ademo.text.report"], ["secrets", "/secrets"],
-      ["policy", "/policy"], ["machine", "/machine"], ["missing", "/nothing-here"],
-    ]) {
+    for (const [name, path] of [["tools", "/tools"], ["tool", SHREDDER], ["secrets", "/secrets"], ["policy", "/policy"], ["missing", "/nothing-here"]]) {
       await go(page, path);
       await check(page, name);
     }
     await go(page, "/policy");
     assert.match(await text(page), /Which packages may be called at all/);
     assert.match(await text(page), /the owner said no/);
+    assert.equal(await page.$$eval(".group", (all) => all.filter((one) => one.innerText.includes("`")).length), 0, "what is typed is shown as that");
   },
   async "a secret goes in and never comes out"(page) {
     await go(page, "/secrets");
@@ -236,6 +322,7 @@ const steps = {
     await page.type("#value", "s3cret-of-mine");
     await press(page, "form.stacked button");
     assert.match(await text(page), /API_KEY of mcpkg:demo\.echo is kept/);
+    assert.match(await page.$eval("tr time[datetime]", (one) => one.title), /^\d{4}-\d\d-\d\dT/, "a moment is the owner's own");
     for (const path of ["/secrets", "/calls", "/tools/mcpkg%3Ademo.echo"]) {
       await go(page, path);
       assert.ok(!(await page.content()).includes("s3cret-of-mine"), path);
@@ -263,11 +350,11 @@ const steps = {
     assert.match(await text(page), /rolled back/);
     assert.match(await text(page, ".row.head"), /0\.1\.0/);
   },
-  async "one tool is revoked, and then everything"(page) {
+  async "one tool is revoked with the keyboard alone, and then everything"(page) {
     await go(page, SHREDDER);
-    await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click(".danger .revoke")]);
+    await enter(page, ".danger .revoke");
     await check(page, "revoke");
-    await press(page, ".danger button[type=submit]");
+    await enter(page, ".danger button[type=submit]");
     assert.match(await text(page), /is revoked/);
     assert.match(JSON.stringify(await ask("tools/call", { name: "demo_shredder", arguments: { name: "x" } })), /error|isError/);
     await check(page, "revoked");

@@ -230,6 +230,40 @@ fn everything_that_waits_is_denied_at_once() {
 }
 
 #[test]
+fn a_yes_to_a_first_call_says_how_long_it_counts() {
+    let desk = Desk::new();
+    let echo = repository().join("examples/mcpkg/echo");
+    desk.done(&["install", echo.to_str().unwrap(), "--yes"]);
+    let token = desk.done(&["token", "new", "agent"]).stdout;
+    let token = format!("Bearer {}", token.trim());
+    let running = Running::start(&desk);
+    let call = |message: &str| {
+        let body = serde_json::json!({ "message": message }).to_string();
+        ask(&running, "POST", "/v1/tools/demo_echo/call", &[("Authorization", &token)], &body)
+    };
+    call("a");
+    let waiting = desk.done(&["approve", "list", "--json"]).json();
+    let ticket = waiting[0]["ticket"].as_str().unwrap();
+    let surface = waiting[0]["surface"].as_str().unwrap();
+    let cookie = cookie(&running);
+    let page = || ask(&running, "GET", "/approvals", &[("Cookie", &cookie)], "").body;
+    let shown = page();
+    let form = shown.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let origin = format!("http://{}", running.address());
+    let headers = [("Cookie", cookie.as_str()), ("Origin", &origin)];
+    let body = format!("form={form}&answer=once");
+    assert_eq!(ask(&running, "POST", &format!("/approvals/{ticket}"), &headers, &body).status, 303);
+    let told = page();
+    let words = format!("may be called, and by {surface} from now on.");
+    assert!(told.contains(&words) && !told.contains("this once."), "{told}");
+    // And so it is.
+    for message in ["a", "b"] {
+        let made = call(message);
+        assert_eq!(made.status, 200, "{}", made.body);
+    }
+}
+
+#[test]
 fn every_link_to_a_tool_leads_somewhere() {
     let desk = Desk::new();
     let example =

@@ -9,9 +9,13 @@ mod running;
 
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
+use std::time::Duration;
 
 use common::served::Served;
 use common::{Desk, repository, write_below};
+use ledger::State;
+use ledger::state::counting::Counted;
+use ledger::state::metrics::Series;
 use running::Running;
 use serde_json::{Value, json};
 
@@ -48,6 +52,8 @@ fn the_owner_installs_watches_answers_and_revokes() {
     for name in ["text-clean", "text-stats", "pipeline"] {
         desk.done(&["install", examples.join(name).to_str().unwrap(), "--yes"]);
     }
+    grown_slow(&desk, "mcpkg:demo.text.clean");
+    desk.done(&["call", "demo.text.clean", r#"{"text":" a  b "}"#]);
     for draft in [" one  two ", "three"] {
         let input = json!({ "draft": draft }).to_string();
         desk.done(&["call", "demo.text.report", &input]);
@@ -67,6 +73,32 @@ fn the_owner_installs_watches_answers_and_revokes() {
         String::from_utf8_lossy(&output.stdout),
         String::from_utf8_lossy(&output.stderr)
     );
+}
+
+/// Counts calls of the last hours by which a package got slower, all but the one after which it is looked at.
+fn grown_slow(desk: &Desk, package: &str) {
+    let now = host::records::now();
+    let call = |number: u64| Counted {
+        series: Series {
+            package: package.to_owned(),
+            version: "1.0.0".to_owned(),
+            action: package.split_once(':').unwrap().1.to_owned(),
+            implementation: "python".to_owned(),
+        }
+        .into(),
+        failure: if number % 100 == 99 { "timed_out" } else { "" }.into(),
+        latency: Duration::from_millis(if number < 320 { 1 } else { 2_000 }),
+        at: now.minus(Duration::from_hours((366 - number) / 123)),
+        place: None,
+        flow: None,
+    };
+    let calls: Vec<_> = (0..367).map(call).collect();
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+    runtime.block_on(async {
+        let state = State::open(&desk.path("home").join("state.db")).await.unwrap();
+        state.count_calls(&calls).await.unwrap();
+        state.close().await.unwrap();
+    });
 }
 
 /// A registry with a tool that does no harm, and one whose deeds cannot be undone and whose author means no good.

@@ -59,6 +59,21 @@ fn the_terminal_answers_and_the_same_call_goes_through_once() {
 }
 
 #[test]
+fn who_asks_the_same_many_times_at_once_leaves_one_question() {
+    let (desk, _scripts) = asked();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let told = gate.call("/mcp", "wipe_wipe", json!({ "what": "a" }));
+                assert_eq!(told["structuredContent"]["error"]["code"], "needs_approval", "{told}");
+            });
+        }
+    });
+    assert_eq!(waiting(&desk).len(), 1);
+}
+
+#[test]
 fn a_yes_to_the_first_call_is_for_every_client() {
     let scripts = Desk::new();
     let path = server(scripts.0.path(), "wipe", "wipe", "return 'wiped'");
@@ -171,6 +186,47 @@ fn the_person_at_a_client_of_the_newer_era_is_asked_in_it() {
     // It counted once.
     let again = ask(json!({ "requestState": state, "inputResponses": yes }));
     assert_eq!(again["result"]["structuredContent"]["error"]["code"], "denied", "{again}");
+}
+
+#[test]
+fn who_looks_away_is_asked_once_and_the_question_stays() {
+    let (desk, _scripts) = asked();
+    let away = json!({ "action": "cancel" });
+
+    // In the older era.
+    let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
+    let asks = |client: &mut Joined| {
+        client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "wipe_wipe", "arguments": {} } }));
+        let question = client.next();
+        assert_eq!(question["method"], "elicitation/create", "{question}");
+        question
+    };
+    let question = asks(&mut client);
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": away }));
+    let told = client.next();
+    let error = &told["result"]["structuredContent"]["error"];
+    assert_eq!((&told["id"], &error["code"]), (&json!(3), &json!("needs_approval")), "{told}");
+    let [left] = &waiting(&desk)[..] else { panic!("not one question") };
+    // Who answered elsewhere meanwhile has answered.
+    let question = asks(&mut client);
+    desk.done(&["approve", "allow", left["ticket"].as_str().unwrap()]);
+    client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": away }));
+    assert_eq!(words(&client.next()["result"]), "wiped None 1");
+
+    // In the newer.
+    let token = desk.done(&["token", "new", "person", "--asks"]).stdout;
+    let gate = Gate::open(&desk, &[]);
+    let own = [("authorization", &*format!("Bearer {}", token.trim()))];
+    let ask = |more: Value| {
+        let mut params = json!({ "name": "wipe_wipe", "arguments": { "what": "b" } });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let can = json!({ "elicitation": {} });
+        gate.ask_as("/mcp", &own, &can, "tools/call", params).last()["result"].clone()
+    };
+    let state = ask(json!({}))["requestState"].clone();
+    let told = ask(json!({ "requestState": state, "inputResponses": { "approve": away } }));
+    assert_eq!(told["structuredContent"]["error"]["code"], "needs_approval", "{told}");
+    assert_eq!(waiting(&desk).len(), 1);
 }
 
 #[test]

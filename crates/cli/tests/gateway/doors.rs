@@ -1,9 +1,13 @@
 //! Who is let in over HTTP, and what is said to the others.
 
-use serde_json::json;
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use serde_json::{Value, json};
 
 use crate::common::Desk;
-use crate::gate::{Gate, NEWER, OPEN, home, server, words};
+use crate::gate::{Answer, Gate, Joined, NEWER, OPEN, conformance, home, server, words};
 
 fn greeting() -> serde_json::Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } })
@@ -33,6 +37,258 @@ fn strangers_are_refused_before_anything_is_read() {
     }
     let own = format!("http://{}", gate.address);
     assert_eq!(gate.post("/mcp", &[("origin", &own)], &greeting()).status, 200);
+    // A page of another program of this machine calls nothing, also where its browser asks nobody first.
+    let port = gate.address.rsplit(':').next().unwrap();
+    for origin in ["http://127.0.0.1:1", "http://localhost", &format!("http://localhost:{port}")] {
+        let headers = [("origin", origin), ("content-type", "text/plain")];
+        let answer = gate.send("POST", "/v1/tools/any/call", &headers, "{}");
+        assert_eq!(answer.status, 403, "{origin}");
+    }
+    let answer = gate.send("POST", "/v1/tools/any/call", &[("origin", &own)], "{}");
+    assert_eq!(answer.status, 404);
+}
+
+#[test]
+fn a_proxy_with_tls_has_pages_of_its_own() {
+    let desk = home(&[], OPEN);
+    let gate = Gate::open(&desk, &["--without-token", "--host", "tools.example"]);
+    let asked = |host: &str, origin: &str| {
+        gate.post("/mcp", &[("host", host), ("origin", origin)], &greeting()).status
+    };
+    assert_eq!(asked("tools.example", "https://tools.example"), 200);
+    assert_eq!(asked(&gate.address, "https://tools.example"), 200);
+    assert_eq!(asked("tools.example", "https://tools.example:3000"), 403);
+    assert_eq!(asked("tools.example", "https://other.example"), 403);
+}
+
+#[test]
+fn pages_that_the_owner_let_in_can_use_the_gateway_and_no_others() {
+    const PAGE: &str = "http://127.0.0.1:7402";
+    let desk = home(&[], OPEN);
+    let token = with_token(&desk, &["page"]);
+    let gate = Gate::open(&desk, &["--host", PAGE, "--host", "tools.example"]);
+    let asked = |path: &str, origin: &str| {
+        let headers = [
+            ("origin", origin),
+            ("access-control-request-method", "POST"),
+            ("access-control-request-headers", "authorization,mcp-param-region,x-other"),
+        ];
+        gate.send("OPTIONS", path, &headers, "")
+    };
+    for origin in [PAGE, "https://tools.example"] {
+        for path in ["/mcp", "/mcp/work", "/v1/tools/any/call", "/capability/run"] {
+            let told = asked(path, origin);
+            assert_eq!(told.status, 204, "{path}: {told:?}");
+            let head = &told.headers;
+            assert_eq!(head["access-control-allow-origin"], origin);
+            assert_eq!(head["access-control-allow-methods"], "GET, POST, DELETE");
+            let sent: Vec<_> = head["access-control-allow-headers"].split(", ").collect();
+            for name in ["authorization", "mcp-session-id", "mcp-param-region"] {
+                assert!(sent.contains(&name), "{name}: {sent:?}");
+            }
+            assert!(!sent.contains(&"x-other"), "{sent:?}");
+            assert_eq!(head["vary"], "origin");
+            assert!(head.contains_key("access-control-max-age"));
+        }
+    }
+    // What it may not have is told so that it can read it, too.
+    let own = [("origin", PAGE), ("authorization", &*token)];
+    for (headers, status) in [(&own[..], 200), (&own[..1], 401)] {
+        let answers = [
+            gate.post("/mcp", headers, &greeting()),
+            gate.send("GET", "/v1/tools.json", headers, ""),
+            gate.send("GET", "/capability/list", headers, ""),
+        ];
+        for answer in answers {
+            assert_eq!(answer.status, status, "{answer:?}");
+            assert_eq!(answer.headers["access-control-allow-origin"], PAGE);
+            let read = &answer.headers["access-control-expose-headers"];
+            assert_eq!(read, "mcp-session-id, www-authenticate");
+            assert!(answer.headers["vary"].contains("origin"), "{answer:?}");
+            assert!(!answer.headers.contains_key("access-control-allow-credentials"));
+        }
+    }
+    // Strangers stay outside, the console is its owner's, and its own pages need nothing.
+    let is_open =
+        |answer: &Answer| answer.headers.keys().any(|name| name.starts_with("access-control-"));
+    for origin in ["http://evil.example", "http://127.0.0.1:7403", "null"] {
+        let told = asked("/mcp", origin);
+        assert!(told.status == 403 && !is_open(&told), "{origin}: {told:?}");
+    }
+    for path in ["/", "/sign-in", "/approvals/all", "/mcpx", "/metrics"] {
+        assert!(!is_open(&asked(path, PAGE)), "{path}");
+        assert!(!is_open(&gate.send("GET", path, &own, "")), "{path}");
+    }
+    let same = format!("http://{}", gate.address);
+    assert!(!is_open(&gate.post("/mcp", &[("origin", &same)], &greeting())));
+}
+
+/// The first bytes of the answer to a request over HTTP/2, whose fields are these: their code says how it went.
+fn over_http2(gate: &Gate, fields: &[u8]) -> u8 {
+    let frame = |kind: u8, flags: u8, stream: u8, payload: &[u8]| {
+        let length = u8::try_from(payload.len()).unwrap();
+        [&[0, 0, length, kind, flags, 0, 0, 0, stream], payload].concat()
+    };
+    let mut stream = TcpStream::connect(&gate.address).unwrap();
+    stream.set_read_timeout(Some(Duration::from_mins(1))).unwrap();
+    stream.write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n").unwrap();
+    stream.write_all(&[frame(4, 0, 0, &[]), frame(1, 5, 1, fields)].concat()).unwrap();
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).unwrap();
+        let mut payload = vec![0; usize::from(head[1]) << 8 | usize::from(head[2])];
+        stream.read_exact(&mut payload).unwrap();
+        if head[3] == 1 {
+            return payload[0];
+        }
+    }
+}
+
+#[test]
+fn over_http2_the_name_that_is_asked_for_is_judged_too() {
+    const WELL: u8 = 0x88;
+    let desk = home(&[], OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    // GET, http, the path, and the authority where there is one.
+    let fields = |authority: &str| {
+        let named =
+            [&[0x41, u8::try_from(authority.len()).unwrap()], authority.as_bytes()].concat();
+        [&b"\x82\x86\x04\x08/healthz"[..], if authority.is_empty() { b"" } else { &named }].concat()
+    };
+    assert_eq!(over_http2(&gate, &fields(&gate.address)), WELL);
+    assert_eq!(over_http2(&gate, &fields("localhost")), WELL);
+    for authority in ["evil.example", "localhost.evil.example", ""] {
+        assert_ne!(over_http2(&gate, &fields(authority)), WELL, "{authority}");
+    }
+    // Who names two hosts is none of ours.
+    let both = [&fields("localhost")[..], b"\x00\x04host\x0cevil.example"].concat();
+    assert_ne!(over_http2(&gate, &both), WELL);
+}
+
+#[test]
+fn the_console_is_for_this_machine_alone() {
+    let desk = home(&[], OPEN);
+    let gate = Gate::open(&desk, &["--listen", "0.0.0.0:0"]);
+    assert_eq!(gate.console, None);
+    for path in ["/", "/approvals", "/sign-in/x", "/tools"] {
+        let answer = gate.send("GET", path, &[("accept", "text/html")], "");
+        assert_eq!(answer.status, 404, "{path}");
+        assert!(!answer.headers.contains_key("set-cookie"), "{path}");
+    }
+    desk.refused(&["console"], 6, "no console");
+    drop(gate);
+    let gate = Gate::open(&desk, &[]);
+    assert!(gate.console.as_deref().is_some_and(|link| link.contains("/sign-in/")));
+}
+
+#[test]
+fn no_log_has_a_token() {
+    let desk = Desk::new();
+    let path = server(desk.0.path(), "plain", "say", "return arguments.get('words')");
+    let desk = home(&[("plain", &path)], OPEN);
+    // What a host of clients says is in a file.
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    client.call("plain_say", json!({ "words": "hi" }));
+    drop(client);
+    let good = with_token(&desk, &["laptop"]);
+    let bad = format!("{}x", &good[..good.len() - 1]);
+    let said = desk.path("said");
+    let gate = Gate::open_saying(&desk, &[], &[], std::fs::File::create(&said).unwrap().into());
+    let call = json!({ "name": "plain_say", "arguments": { "words": "hi" } });
+    let ask = |bearer: &str, params: &Value| {
+        gate.ask_as("/mcp", &[("authorization", bearer)], &json!({}), "tools/call", params.clone())
+    };
+    assert_eq!(words(&ask(&good, &call).last()["result"]), "hi");
+    assert!(ask(&good, &json!({ "name": "nobody" })).last()["error"].is_object());
+    desk.done(&["disable", "mcpb:plain"]);
+    assert!(ask(&good, &call).last()["error"].is_object());
+    assert_eq!(ask(&bad, &call).status, 401);
+    let plain = |bearer: &str| {
+        gate.send("POST", "/v1/tools/plain_say/call", &[("authorization", bearer)], "{}").status
+    };
+    assert_eq!((plain(&good), plain(&bad)), (403, 401));
+    let metrics = gate.send("GET", "/metrics", &[("authorization", &good)], "").body;
+    assert!(metrics.contains("haft_calls_total"), "{metrics}");
+    let log = desk.done(&["audit", "--json", "--limit", "100"]).stdout;
+    assert!(log.contains("laptop"), "{log}");
+    drop(gate);
+    let secrets = [&good, &bad].map(|bearer| bearer.strip_prefix("Bearer ").unwrap());
+    for secret in secrets {
+        assert!(![&metrics, &log].iter().any(|text| text.contains(secret)));
+        // Nowhere in the home, the log and what was said among it.
+        let found = std::process::Command::new("grep")
+            .args(["-rlaF", secret])
+            .args([desk.path("home"), said.clone()])
+            .output()
+            .unwrap();
+        assert_eq!(String::from_utf8_lossy(&found.stdout), "");
+    }
+    assert!(desk.path("home/host.log").exists());
+}
+
+/// A conversation of the older era, which can show forms.
+fn session(gate: &Gate, revision: &str) -> (String, Value) {
+    let mut greeting = greeting();
+    greeting["params"]["protocolVersion"] = revision.into();
+    greeting["params"]["capabilities"] = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
+    let greeted = gate.post("/mcp", &[], &greeting);
+    (greeted.headers["mcp-session-id"].clone(), greeted.last()["result"]["protocolVersion"].clone())
+}
+
+#[test]
+fn a_question_that_nobody_would_hear_is_refused_at_once() {
+    let desk = home(&[("conformance", &conformance())], OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let (session, agreed) = session(&gate, "2025-03-26");
+    assert_eq!(agreed, "2025-03-26");
+    let params =
+        json!({ "name": "conformance_test_elicitation", "arguments": { "message": "Who?" } });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+    // In an answer that is one text: of several messages, which may come after white space, and of whoever takes no stream.
+    let asked = |accept: &str, body: &str| {
+        let headers = [
+            ("mcp-session-id", &*session),
+            ("accept", accept),
+            ("content-type", "application/json"),
+        ];
+        let answer = gate.send("POST", "/mcp", &headers, body);
+        assert_eq!(answer.headers["content-type"], "application/json", "{answer:?}");
+        serde_json::from_str::<Value>(&answer.body).unwrap()
+    };
+    let both = "application/json, text/event-stream";
+    let several = asked(both, &format!(" \n[{call}]"));
+    for told in [&several[0], &asked("application/json", &call.to_string())] {
+        assert!(told["id"] == 2 && told.to_string().contains("cannot be asked"), "{told}");
+    }
+}
+
+#[test]
+fn a_stream_is_passed_on_as_it_comes() {
+    let desk = home(&[("conformance", &conformance())], OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let (session, _) = session(&gate, "2025-06-18");
+    let params =
+        json!({ "name": "conformance_test_tool_with_progress", "_meta": { "progressToken": 1 } });
+    let call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": params });
+    let answer = gate.post("/mcp", &[("mcp-session-id", &session)], &call);
+    assert!(answer.messages().len() > 1, "{answer:?}");
+    let told = ["content-type", "cache-control", "x-accel-buffering"];
+    assert_eq!(told.map(|name| &*answer.headers[name]), ["text/event-stream", "no-cache", "no"]);
+}
+
+#[test]
+fn a_revision_with_another_way_over_http_leads_to_one_that_is_spoken() {
+    let desk = home(&[], OPEN);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    for (asked, agreed) in [("2024-11-05", "2025-11-25"), ("2025-03-26", "2025-03-26")] {
+        assert_eq!(session(&gate, asked).1, agreed);
+    }
+    // Over lines it is spoken.
+    let mut client = Joined::new(&desk, &[]);
+    let mut greeting = greeting()["params"].take();
+    greeting["protocolVersion"] = "2024-11-05".into();
+    let greeted = client.ask("initialize", &greeting);
+    assert_eq!(greeted["result"]["protocolVersion"], "2024-11-05");
 }
 
 #[test]

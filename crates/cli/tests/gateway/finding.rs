@@ -61,6 +61,19 @@ fn too_many_tools_are_kept_out_of_sight_and_found() {
 }
 
 #[test]
+fn what_a_profile_pins_is_shown_beside_what_is_pinned_for_all() {
+    let profile = "[profile.part]\ntools = [\"many\"]\npinned = [\"many#translate_text\"]\n";
+    let (desk, _scripts) = many(50, &format!("{OPEN}{profile}"));
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let shown = |path: &str| {
+        let listed = gate.ask(path, "tools/list", json!({}))["result"].clone();
+        names(&listed)[4..].iter().map(|name| (*name).to_owned()).collect::<Vec<_>>()
+    };
+    assert_eq!(shown("/mcp"), ["many_measure_7"]);
+    assert_eq!(shown("/mcp/part"), ["many_translate_text", "many_measure_7"]);
+}
+
+#[test]
 fn few_tools_are_shown_as_they_are_and_the_owner_says_how_many_are_few() {
     let (desk, _scripts) = many(41, OPEN);
     let gate = Gate::open(&desk, &["--without-token"]);
@@ -140,6 +153,8 @@ fn of_tools_that_fit_as_well_the_one_that_works_comes_first() {
             "policy.toml",
             "[approval]\nundeclared = \"allow\"\n[agents]\ntools = 1\ninstall = \"never\"\n",
         );
+        // Calls of a millisecond share a look at the files.
+        std::thread::sleep(std::time::Duration::from_millis(5));
         assert_eq!(found(&gate), ["gamma_convert", "alpha_convert"]);
     }
     // It is kept, and counts wherever tools are found.

@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -10,6 +11,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::{Desk, greeting, repository, write_below};
+
+/// How long an answer over HTTP may take.
+const PATIENCE: Duration = Duration::from_mins(2);
 
 /// The newer era's revision.
 pub(crate) const NEWER: &str = "2026-07-28";
@@ -102,11 +106,53 @@ for line in sys.stdin:
     write_below(folder, &format!("{name}.py"), &text)
 }
 
+/// A server of the newer era in Python, with a tool `work`: what is defined first, and the result of any request that it does not answer
+/// itself. That has `method`, `params`, their `arguments`, and `Refused` to raise with a code, a message and data; where it is nothing,
+/// the request waits for `answer_all`.
+pub(crate) fn newer(folder: &Path, name: &str, before: &str, result: &str) -> String {
+    let text = format!(
+        r#"import json, sys, time
+class Refused(Exception): pass
+waiting = []
+def say(message): print(json.dumps({{"jsonrpc": "2.0", **message}}), flush=True)
+def words(said): return {{"content": [{{"type": "text", "text": str(said)}}]}}
+def done(number, result):
+    server = {{"io.modelcontextprotocol/serverInfo": {{"name": "{name}", "version": "1"}}}}
+    say({{"id": number, "result": {{"resultType": "complete", "_meta": server, **result}}}})
+def answer_all(result):
+    for number in waiting: done(number, result)
+    return result
+{before}
+def answer(method, params):
+    arguments = params.get("arguments") or {{}}
+    if method == "server/discover":
+        capabilities = {{"tools": {{}}, "resources": {{}}, "extensions": {{"io.modelcontextprotocol/tasks": {{}}}}}}
+        return {{"supportedVersions": ["{NEWER}"], "capabilities": capabilities, "ttlMs": 1000, "cacheScope": "public"}}
+    if method == "tools/list":
+        return {{"tools": [{{"name": "work", "description": "Works", "inputSchema": {{"type": "object"}}}}], "ttlMs": 1000, "cacheScope": "public"}}
+    return ({result})
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message or "method" not in message: continue
+    try:
+        result = answer(message["method"], message.get("params") or {{}})
+        if result is None: waiting.append(message["id"])
+        else: done(message["id"], result)
+    except Refused as refused:
+        code, said, data = refused.args
+        say({{"id": message["id"], "error": {{"code": code, "message": said, "data": data}}}})
+"#
+    );
+    write_below(folder, &format!("{name}.py"), &text)
+}
+
 /// The gateway over HTTP, until this is dropped.
 pub(crate) struct Gate {
     pub(crate) process: Child,
     /// Its host and port.
     pub(crate) address: String,
+    /// Where its console lets the owner in.
+    pub(crate) console: Option<String>,
 }
 
 /// An answer over HTTP.
@@ -152,7 +198,10 @@ impl Gate {
     ) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
         command.arg("--home").arg(desk.path("home"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--json"]).args(more);
+        command.args(["serve", "--json"]).args(more);
+        if !more.contains(&"--listen") {
+            command.args(["--listen", "127.0.0.1:0"]);
+        }
         command.envs(variables.iter().copied());
         let mut process = command
             .stdout(Stdio::piped())
@@ -168,7 +217,8 @@ impl Gate {
         let said: Value = serde_json::from_str(&said).unwrap();
         let url = said["mcp"].as_str().unwrap();
         let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap();
-        Self { process, address: address.to_owned() }
+        let console = said["console"].as_str().map(str::to_owned);
+        Self { process, address: address.to_owned(), console }
     }
 
     /// Makes a request.
@@ -180,6 +230,7 @@ impl Gate {
         body: &str,
     ) -> Answer {
         let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
         if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
             head += &format!("host: {}\r\n", self.address);
@@ -300,9 +351,23 @@ impl Joined {
     }
 
     pub(crate) fn send(&mut self, message: &Value) {
-        let to = self.to.as_mut().unwrap();
-        writeln!(to, "{message}").unwrap();
-        to.flush().unwrap();
+        writeln!(self.to.as_mut().unwrap(), "{message}").unwrap();
+    }
+
+    /// Says something beside, so that it can be heard meanwhile; then it ends.
+    pub(crate) fn pour(&mut self, texts: Vec<String>) -> std::thread::JoinHandle<()> {
+        let mut to = self.to.take().unwrap();
+        std::thread::spawn(move || {
+            for text in &texts {
+                to.write_all(text.as_bytes()).unwrap();
+            }
+        })
+    }
+
+    /// Says something that may be no message.
+    pub(crate) fn say(mut self, text: &str) -> Self {
+        self.to.as_mut().unwrap().write_all(text.as_bytes()).unwrap();
+        self
     }
 
     /// The next message.
@@ -343,6 +408,20 @@ impl Drop for Joined {
         let _ended_already = self.process.kill();
         let _ended_already = self.process.wait();
     }
+}
+
+/// A connection to the host of a home, of a program of this version that wants something; and what it was told.
+pub(crate) fn connected(desk: &Desk, version: &str, want: &Value) -> (UnixStream, Value) {
+    let mut stream = UnixStream::connect(desk.path("home/host.sock")).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    writeln!(stream, "{}", json!({ "version": version, "want": want })).unwrap();
+    let mut told = String::new();
+    while !told.ends_with('\n') {
+        let mut byte = [0];
+        stream.read_exact(&mut byte).unwrap();
+        told.push(char::from(byte[0]));
+    }
+    (stream, serde_json::from_str(&told).unwrap())
 }
 
 /// The parameters of a call.

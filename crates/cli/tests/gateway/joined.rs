@@ -1,11 +1,16 @@
 //! `haft mcp`: many clients, one host; and what becomes of clients when the host is gone.
 
-use std::process::Command;
+use std::collections::BTreeSet;
+use std::io::{BufRead, BufReader, Write};
+use std::net::Shutdown;
+use std::process::{Command, Stdio};
+use std::sync::mpsc;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 
 use crate::common::Desk;
-use crate::gate::{Gate, Joined, OPEN, home, server, until, words};
+use crate::gate::{Gate, Joined, NEWER, OPEN, connected, home, server, until, words};
 
 fn counting() -> Desk {
     let desk = Desk::new();
@@ -17,7 +22,7 @@ fn counting() -> Desk {
 }
 
 /// The processes of the host of a home.
-fn hosts(desk: &Desk) -> Vec<u32> {
+pub(crate) fn hosts(desk: &Desk) -> Vec<u32> {
     let home = desk.path("home");
     let found =
         Command::new("pgrep").args(["-f", &format!("{} serve", home.display())]).output().unwrap();
@@ -25,7 +30,7 @@ fn hosts(desk: &Desk) -> Vec<u32> {
 }
 
 /// Everything that a process started, and what those did.
-fn tools_of(process: u32) -> Vec<u32> {
+pub(crate) fn tools_of(process: u32) -> Vec<u32> {
     let found = Command::new("pgrep").args(["-P", &process.to_string()]).output().unwrap();
     let children = String::from_utf8_lossy(&found.stdout);
     let children: Vec<u32> = children.lines().filter_map(|line| line.parse().ok()).collect();
@@ -59,6 +64,36 @@ fn everything_that_was_asked_is_answered_before_the_end() {
         client.end().iter().map(|answer| answer["id"].as_i64().unwrap()).collect();
     ids.sort_unstable();
     assert_eq!(ids, (0..20).collect::<Vec<_>>());
+}
+
+#[test]
+fn a_home_is_found_from_where_the_client_was_started() {
+    let desk = Desk::new();
+    let mut client = Command::new(assert_cmd::cargo::cargo_bin("haft"))
+        .current_dir(desk.0.path())
+        .args(["--home", "home", "mcp"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut to = client.stdin.take().unwrap();
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    writeln!(to, "{ping}").unwrap();
+    drop(to);
+    let told = client.wait_with_output().unwrap();
+    assert!(told.status.success() && !told.stdout.is_empty(), "{told:?}");
+    assert_eq!(hosts(&desk).len(), 1);
+}
+
+#[test]
+fn who_says_something_else_and_ends_is_told_that_it_was_none() {
+    let desk = Desk::new();
+    for (said, code) in [("this is no JSON\n", -32700), ("[]\n", -32600), ("{\"id\":1}\n", -32600)]
+    {
+        let told = Joined::new(&desk, &[]).say(said).end();
+        let [told] = &told[..] else { panic!("{said}: {told:?}") };
+        assert_eq!(told["error"]["code"], code, "{said}: {told}");
+    }
 }
 
 #[test]
@@ -205,4 +240,140 @@ fn a_gateway_makes_no_room_for_another() {
     // Neither for one that could not serve.
     desk.refused(&["serve", "--listen", &gate.address], 6, "failed to listen");
     assert_eq!(words(&gate.call("/mcp", "counter_count", json!({}))).rsplit(' ').next(), Some("1"));
+}
+
+#[test]
+fn much_may_be_said_both_ways_at_once() {
+    const CALLS: i64 = 24;
+    let scripts = Desk::new();
+    let path =
+        server(scripts.0.path(), "wide", "say", "return 'y' * 1500000 + arguments['words'][-1]");
+    let desk = home(&[("wide", &path)], OPEN);
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    let argument = "x".repeat(1_500_000);
+    let texts = (0..CALLS).map(|id| {
+        let params = json!({ "name": "wide_say", "arguments": { "words": argument } });
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+        format!("{call}\n")
+    });
+    let pouring = client.pour(texts.collect());
+    let (told, heard) = mpsc::channel();
+    let reading = std::thread::spawn(move || {
+        for _ in 0..CALLS {
+            told.send(client.next()).unwrap();
+        }
+        client.end()
+    });
+    let mut answered = BTreeSet::new();
+    for _ in 0..CALLS {
+        let answer = heard.recv_timeout(Duration::from_mins(2)).expect("both wait for ever");
+        let said = words(&answer["result"]);
+        assert!(said.len() == 1_500_001 && said.ends_with('x'), "{}", said.len());
+        answered.insert(answer["id"].as_i64().unwrap());
+    }
+    assert_eq!(answered, (0..CALLS).collect());
+    pouring.join().unwrap();
+    assert_eq!(reading.join().unwrap(), [] as [Value; 0]);
+}
+
+#[test]
+fn a_host_reads_on_while_nobody_reads_what_it_says() {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "wide", "say", "return 'y' * 4000000");
+    let desk = home(&[("wide", &path)], OPEN);
+    let _gate = Gate::open(&desk, &["--without-token"]);
+    let speak =
+        json!({ "speak": { "profile": null, "only": null, "folder": "/", "session": "s" } });
+    let (mut stream, _) = connected(&desk, env!("CARGO_PKG_VERSION"), &speak);
+    stream.set_write_timeout(Some(Duration::from_mins(1))).unwrap();
+    let request = |id: i64, method: &str, mut params: Value| {
+        params["_meta"] = json!({
+            "io.modelcontextprotocol/protocolVersion": NEWER,
+            "io.modelcontextprotocol/clientCapabilities": {} });
+        let asked = json!({ "jsonrpc": "2.0", "id": id, "method": method, "params": params });
+        format!("{asked}\n")
+    };
+    stream.write_all(request(1, "tools/call", json!({ "name": "wide_say" })).as_bytes()).unwrap();
+    let mut answers = BufReader::new(stream.try_clone().unwrap());
+    assert!(!answers.fill_buf().unwrap().is_empty());
+    // Its answer has begun, and is more than anybody keeps on the way.
+    let long = json!({ "a": "x".repeat(4_000_000) });
+    stream.write_all(request(2, "server/discover", long).as_bytes()).expect("it reads on");
+    let ids: Vec<_> = answers
+        .lines()
+        .take(2)
+        .map(|line| serde_json::from_str::<Value>(&line.unwrap()).unwrap()["id"].as_i64())
+        .collect();
+    assert_eq!(ids, [Some(1), Some(2)]);
+}
+
+#[test]
+fn the_last_line_needs_no_end() {
+    let ping = json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" });
+    let told = Joined::new(&Desk::new(), &[]).say(&ping.to_string()).end();
+    assert_eq!(told, [json!({ "jsonrpc": "2.0", "id": 1, "result": {} })]);
+}
+
+#[test]
+fn whoever_listens_and_leaves_in_one_breath_is_gone() {
+    let desk = counting();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let clients = || {
+        let counted = gate.send("GET", "/metrics", &[], "").body;
+        let count = counted.lines().find_map(|line| line.strip_prefix("haft_clients "));
+        count.unwrap_or_else(|| panic!("{counted}")).parse::<usize>().unwrap()
+    };
+    assert_eq!(clients(), 0);
+    let speak =
+        json!({ "speak": { "profile": null, "only": null, "folder": "/", "session": "s" } });
+    let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": NEWER,
+        "io.modelcontextprotocol/clientCapabilities": {} } });
+    let listen =
+        json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params });
+    for _ in 0..10 {
+        let (mut stream, told) = connected(&desk, env!("CARGO_PKG_VERSION"), &speak);
+        assert_eq!(told, "welcome");
+        stream.write_all(format!("{listen}\n").as_bytes()).unwrap();
+        stream.shutdown(Shutdown::Write).unwrap();
+        // Nothing more comes, and it ends.
+        let rest: Vec<_> = BufReader::new(stream).lines().map(Result::unwrap).collect();
+        assert!(rest.iter().all(|line| line.contains("acknowledged")), "{rest:?}");
+    }
+    until("they are gone", || clients() == 0);
+}
+
+#[test]
+fn a_client_of_another_version_ends_no_gateway_of_the_owner() {
+    let desk = counting();
+    let mut gate = Gate::open(&desk, &["--without-token"]);
+    let speak =
+        json!({ "speak": { "profile": null, "only": null, "folder": "/", "session": "s" } });
+    let (mut stream, told) = connected(&desk, "0.0.1", &speak);
+    assert_eq!(told, "welcome");
+    writeln!(stream, "{}", json!({ "jsonrpc": "2.0", "id": 1, "method": "ping" })).unwrap();
+    let mut line = String::new();
+    BufReader::new(stream).read_line(&mut line).unwrap();
+    assert!(line.contains("\"result\""), "{line}");
+    // One that wants what is not known here is told what runs.
+    let (_, told) = connected(&desk, "999.0.0", &json!({ "dance": {} }));
+    let words_of_it = told["refused"].as_str().unwrap_or_else(|| panic!("{told}"));
+    assert!(words_of_it.contains(env!("CARGO_PKG_VERSION")) && words_of_it.contains("999.0.0"));
+    assert!(gate.process.try_wait().unwrap().is_none());
+    assert!(words(&gate.call("/mcp", "counter_count", json!({}))).ends_with(" 1"));
+}
+
+#[test]
+fn a_client_of_another_version_has_a_host_of_clients_make_room() {
+    let speak =
+        json!({ "speak": { "profile": null, "only": null, "folder": "/", "session": "s" } });
+    for want in [speak, json!({ "dance": {} })] {
+        let desk = counting();
+        let mut client = Joined::greeted(&desk, &[], &json!({}));
+        let [host] = hosts(&desk)[..] else { panic!("there is not one host") };
+        let (_, told) = connected(&desk, "999.0.0", &want);
+        assert_eq!(told, "outdated");
+        until("its end", || !hosts(&desk).contains(&host));
+        assert!(words(&client.call("counter_count", json!({}))).ends_with(" 1"));
+    }
 }

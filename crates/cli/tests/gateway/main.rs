@@ -5,16 +5,20 @@
 #[path = "../common/mod.rs"]
 mod common;
 
+mod api;
 mod approving;
+mod bringing;
 mod chaos;
 mod clientele;
 mod clients;
 mod conformance;
+mod definitions;
 mod doors;
 mod finding;
 mod fleet;
 mod gate;
 mod joined;
+mod lasting;
 mod leaving;
 mod listening;
 mod mending;
@@ -23,6 +27,11 @@ mod onboarding;
 mod plain;
 #[path = "../login/program.rs"]
 mod program;
+mod rounds;
+mod sealed;
+mod several;
+mod shutdown;
+mod strangers;
 mod taking_back;
 mod telling;
 mod up;

@@ -1,5 +1,7 @@
 //! What is broken while a gateway runs: whoever calls it is told why, that is written down, and what is mended is called again.
 
+use std::os::unix::fs::PermissionsExt;
+
 use serde_json::{Value, json};
 
 use crate::common::Desk;
@@ -62,6 +64,26 @@ fn a_policy_that_cannot_be_read_is_told_with_its_line() {
     assert!(doctor.stderr.contains("is no policy"), "{}", doctor.stderr);
     std::fs::write(&policy, OPEN).unwrap();
     until("it is called again", || call().status == 200);
+    assert_eq!(desk.done(&["audit", "verify"]).code, 0);
+}
+
+#[test]
+fn what_others_may_write_is_noticed_while_it_runs() {
+    let (desk, _scripts) = clock();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let call = || gate.send("POST", "/v1/tools/clock_tell/call", &[], "{}");
+    assert_eq!(call().status, 200);
+    let home = desk.path("home");
+    for path in [home.join("state.db"), home.join("audit"), home] {
+        let before = std::fs::metadata(&path).unwrap().permissions();
+        std::fs::set_permissions(&path, PermissionsExt::from_mode(0o777)).unwrap();
+        until("it is told", || call().status == 503);
+        let told = call().body;
+        assert!(told.contains(&format!("others may write `{}`", path.display())), "{told}");
+        assert_eq!(gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"], json!([]));
+        std::fs::set_permissions(&path, before).unwrap();
+        until("it is called again", || call().status == 200);
+    }
     assert_eq!(desk.done(&["audit", "verify"]).code, 0);
 }
 

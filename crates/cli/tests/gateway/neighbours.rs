@@ -1,9 +1,11 @@
 //! Servers that hang, flood, die, lie, change or pretend: each is contained and told of, and its neighbours do not notice.
 
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 
+use crate::chaos::Over;
 use crate::common::{Desk, write_below};
 use crate::gate::{Gate, home, server, speaking};
 
@@ -112,18 +114,41 @@ def act(arguments):
 #[test]
 fn one_that_lies_about_its_schema_and_one_that_changes_its_surface() {
     let scripts = Desk::new();
-    let desk = home(&[("changing", &changing(&scripts))], POLICY);
+    let well = server(scripts.0.path(), "well", "say", "return 'well'");
+    let desk = home(&[("changing", &changing(&scripts)), ("well", &well)], POLICY);
     let gate = Gate::open(&desk, &["--without-token"]);
-    let call = |arguments: Value| gate.call("/mcp", "changing_act", arguments);
-    assert_eq!(call(json!({}))["structuredContent"]["n"], 1);
-    let lie = call(json!({ "lie": true }));
-    assert_eq!(lie["structuredContent"]["error"]["code"], "bad_output", "{lie}");
-    assert_eq!(call(json!({}))["structuredContent"]["n"], 1);
-    write_below(scripts.0.path(), "word", "second");
-    // The call that it says so in is over; the next one is refused, with what is different.
-    call(json!({}));
-    let refused = call(json!({}));
-    assert_eq!(refused["structuredContent"]["error"]["code"], "denied", "{refused}");
+    let (is_over, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
+    std::thread::scope(|scope| {
+        let neighbour = scope.spawn(|| {
+            while !is_over.load(Ordering::Acquire) {
+                times(&gate, 1);
+                calls.fetch_add(1, Ordering::AcqRel);
+            }
+        });
+        let _over = Over(&is_over);
+        let call = |arguments: Value| gate.call("/mcp", "changing_act", arguments);
+        // Again and again, until the neighbour has had so many calls meanwhile.
+        let beside = |so_many: usize, bad: &dyn Fn()| {
+            let enough = calls.load(Ordering::Acquire) + so_many;
+            while calls.load(Ordering::Acquire) < enough {
+                assert!(!neighbour.is_finished(), "a call of the neighbour went wrong");
+                bad();
+            }
+        };
+        assert_eq!(call(json!({}))["structuredContent"]["n"], 1);
+        beside(20, &|| {
+            let lie = call(json!({ "lie": true }));
+            assert_eq!(lie["structuredContent"]["error"]["code"], "bad_output", "{lie}");
+        });
+        assert_eq!(call(json!({}))["structuredContent"]["n"], 1);
+        write_below(scripts.0.path(), "word", "second");
+        // The call that it says so in is over; the next one is refused, with what is different.
+        call(json!({}));
+        beside(20, &|| {
+            let refused = call(json!({}));
+            assert_eq!(refused["structuredContent"]["error"]["code"], "denied", "{refused}");
+        });
+    });
     let listed = gate.ask("/mcp", "tools/list", json!({}));
     assert_eq!(listed["result"]["tools"][0]["description"], "first");
 }

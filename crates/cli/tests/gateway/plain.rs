@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::{Desk, repository};
+use crate::common::{Desk, repository, write_below};
 use crate::gate::{Gate, OPEN, home, server, speaking};
 
 fn ready() -> (Desk, Desk) {
@@ -184,6 +184,103 @@ fn capabilities_are_listed_found_and_run_by_those_who_may() {
     for path in ["/healthz", "/readyz", "/version"] {
         assert_eq!(gate.send("GET", path, &[], "").status, 200);
     }
+    // Whoever sends requests elsewhere then learns that none is answered here.
+    write_below(&desk.path("home"), "policy.toml", "alow = true\n");
+    assert_eq!(gate.send("GET", "/readyz", &[], "").status, 503);
+    assert_eq!(gate.send("GET", "/healthz", &[], "").status, 200);
+}
+
+#[test]
+fn of_a_capability_is_told_what_it_takes_and_may_touch() {
+    let (desk, _scripts) = ready();
+    let agent = token(&desk, &["agent"]);
+    let gate = Gate::open(&desk, &[]);
+    let manifest = repository().join("examples/mcpkg/echo/manifest.json");
+    let manifest: Value =
+        serde_json::from_str(&std::fs::read_to_string(manifest).unwrap()).unwrap();
+    let (_, one) = ask(&gate, "GET", "/capability/get/demo.echo", &agent, "");
+    let asked = json!({ "id": "demo.echo" }).to_string();
+    let (_, meant) = ask(&gate, "POST", "/capability/resolve", &agent, &asked);
+    assert_eq!(meant["capability"], one);
+    assert_eq!(one["version"], manifest["version"]);
+    let interfaces =
+        json!({ "inputs": manifest["input_schema"], "outputs": manifest["output_schema"] });
+    assert_eq!(one["interfaces"], interfaces);
+    assert_eq!(one["described"][0]["inputs"], manifest["input_schema"]);
+    assert_eq!(one["permissions"]["network"], "deny");
+    assert_eq!(one["runtime"]["sandbox"], "process");
+    assert_eq!(one["digest"].as_str().unwrap().len(), 64, "{one}");
+    // The list is short.
+    let (_, listed) = ask(&gate, "GET", "/capability/list", &agent, "");
+    assert_eq!(listed["capabilities"][1].get("interfaces"), None);
+}
+
+#[test]
+fn what_only_a_catalog_declares_has_the_version_that_it_is_declared_with() {
+    let desk = home(&[], OPEN);
+    let entry = json!({
+        "id": "demo.cat", "type": "tool", "version": "1.2.3", "description": "Gives back what it is given.",
+        "origin": { "source": "local", "digest": "0".repeat(64) },
+        "interfaces": { "inputs": { "type": "object" }, "outputs": {} },
+        "permissions": { "network": "deny", "filesystem": "none", "devices": [] },
+        "runtime": { "sandbox": "process", "resources": { "cpu": "1", "memory": "64Mi" } },
+        "trust_level": "local",
+        "implementation": { "kind": "command", "command": { "argv": ["cat"] } },
+    });
+    let catalog = json!({ "capabilities": [entry] }).to_string();
+    write_below(&desk.path("home"), "manifest.base.json", &catalog);
+    let agent = token(&desk, &["agent"]);
+    let gate = Gate::open(&desk, &[]);
+    let (_, listed) = ask(&gate, "GET", "/capability/list", &agent, "");
+    assert_eq!(listed["capabilities"][0]["version"], entry["version"], "{listed}");
+}
+
+#[test]
+fn a_profile_of_some_actions_tells_of_no_others_and_hides_nothing_that_is_off() {
+    let scripts = Desk::new();
+    let tool = |name: &str| format!(r#"{{"name": "{name}", "inputSchema": {{"type": "object"}}}}"#);
+    let tools = format!("[{}, {}]", tool("say"), tool("wipe"));
+    let path = speaking(scripts.0.path(), "two", "", &tools, r#"_words(params["name"])"#);
+    let policy = format!(
+        "{OPEN}[profile.half]\ntools = [\"two#say\"]\n[profile.default]\ntools = [\"demo.echo\"]\n"
+    );
+    let desk = home(&[("two", &path)], &policy);
+    let echo = repository().join("examples/mcpkg/echo");
+    desk.done(&["install", echo.to_str().unwrap(), "--yes"]);
+    let half = token(&desk, &["half", "--profile", "half"]);
+    let installer = token(&desk, &["ci", "--role", "installer"]);
+    let gate = Gate::open(&desk, &[]);
+    let (_, one) = ask(&gate, "GET", "/capability/get/two", &half, "");
+    assert_eq!(one["actions"], json!(["say"]), "{one}");
+    assert!(!one.to_string().contains("wipe"), "{one}");
+    let run =
+        |token: &str, body: Value| ask(&gate, "POST", "/capability/run", token, &body.to_string());
+    // There is one that can be meant.
+    assert_eq!(run(&half, json!({ "id": "two" })), (200, json!({ "result": "say" })));
+    assert_eq!(run(&half, json!({ "id": "two", "action": "wipe" })).0, 404);
+    // Nor does it learn what there is elsewhere.
+    let bearer = format!("Bearer {half}");
+    for path in ["/mcp/default", "/mcp/nothing", "/mcp/raw/two", "/mcp/raw/nothing"] {
+        let own = [("authorization", bearer.as_str())];
+        assert_eq!(
+            gate.ask_as(path, &own, &json!({}), "tools/list", json!({})).status,
+            403,
+            "{path}"
+        );
+    }
+    // What is shown first is no wall.
+    assert_eq!(run(&installer, json!({ "id": "two", "action": "wipe" })).0, 200);
+    assert_eq!(ask(&gate, "POST", "/v1/tools/two_say/call", &installer, "{}").0, 200);
+    desk.done(&["disable", "mcpb:two"]);
+    for token in [&half, &installer] {
+        let (status, told) = run(token, json!({ "id": "two", "action": "say" }));
+        assert_eq!(
+            (status, &told["error"]["message"]),
+            (403, &json!("capability disabled")),
+            "{told}"
+        );
+    }
+    assert_eq!(ask(&gate, "DELETE", "/capability/remove/mcpb:two", &installer, "").0, 200);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
-use crate::common::Desk;
+use crate::common::{Desk, write_below};
 use crate::gate::{Gate, OPEN, home, speaking, until, words};
 
 /// A collector that takes everything.
@@ -45,12 +45,37 @@ fn collector() -> (String, Arc<Mutex<Vec<Value>>>) {
     (address, told)
 }
 
-/// A server that says which trace it was told of.
+/// A server that says which trace it was told of, and what is kept with it; and that fails when it is asked to.
 fn traced(scripts: &Desk) -> String {
-    let tools = r#"[{"name": "where", "inputSchema": {"type": "object"}}]"#;
-    let called = r#"_words((params.get("_meta") or {}).get("traceparent"))"#;
-    speaking(scripts.0.path(), "traced", "", tools, called)
+    let tools =
+        r#"[{"name": name, "inputSchema": {"type": "object"}} for name in ("where", "fail")]"#;
+    let told = r#"def told(meta): return f'{meta.get("traceparent")} {meta.get("tracestate")}'"#;
+    let called =
+        r#"{**_words(told(params.get("_meta") or {})), "isError": params["name"] == "fail"}"#;
+    speaking(scripts.0.path(), "traced", told, tools, called)
 }
+
+/// The spans that a collector was told of, once there are so many.
+fn spans(told: &Mutex<Vec<Value>>, count: usize) -> Vec<Value> {
+    let all = || -> Vec<Value> {
+        let told = told.lock().unwrap();
+        let all = told.iter().flat_map(|body| body["resourceSpans"].as_array().unwrap().clone());
+        all.flat_map(|one| one["scopeSpans"][0]["spans"].as_array().unwrap().clone()).collect()
+    };
+    until("the spans", || all().len() >= count);
+    all()
+}
+
+/// What is said of a span.
+fn attribute(span: &Value, key: &str) -> Option<String> {
+    let all = span["attributes"].as_array().unwrap();
+    let found = all.iter().find(|one| one["key"] == key)?;
+    found["value"]["stringValue"].as_str().map(str::to_owned)
+}
+
+/// The trace that requests come in, and the part of it that makes them.
+const TRACE: &str = "4bf92f3577b34da6a3ce929d0e0e4736";
+const PARENT: &str = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
 
 #[test]
 fn a_trace_goes_from_the_client_through_the_gateway_to_the_tool() {
@@ -62,41 +87,106 @@ fn a_trace_goes_from_the_client_through_the_gateway_to_the_tool() {
         &["--without-token"],
         &[("OTEL_EXPORTER_OTLP_ENDPOINT", &collector)],
     );
-    let parent = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01";
-    let message = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
-        "name": "traced_where",
-        "_meta": {
-            "io.modelcontextprotocol/protocolVersion": crate::gate::NEWER,
-            "io.modelcontextprotocol/clientCapabilities": {},
-            "traceparent": parent,
-        },
-    } });
-    let headers = [
-        ("mcp-protocol-version", crate::gate::NEWER),
-        ("mcp-method", "tools/call"),
-        ("mcp-name", "traced_where"),
-    ];
-    let answer = gate.post("/mcp", &headers, &message).last();
-    let at = words(&answer["result"]).to_owned();
-    assert!(at.starts_with("00-4bf92f3577b34da6a3ce929d0e0e4736-") && at != parent, "{at}");
-    let spans = || -> Vec<Value> {
-        let told = told.lock().unwrap();
-        let all = told.iter().flat_map(|body| body["resourceSpans"].as_array().unwrap().clone());
-        all.flat_map(|one| one["scopeSpans"][0]["spans"].as_array().unwrap().clone()).collect()
+    let call = |tool: &str, parent: &str, head: &[(&str, &str)]| {
+        let message = json!({ "jsonrpc": "2.0", "id": "r-1", "method": "tools/call", "params": {
+            "name": tool,
+            "_meta": {
+                "io.modelcontextprotocol/protocolVersion": crate::gate::NEWER,
+                "io.modelcontextprotocol/clientCapabilities": {},
+                "traceparent": parent,
+                "tracestate": "them=1",
+            },
+        } });
+        let usual = [
+            ("mcp-protocol-version", crate::gate::NEWER),
+            ("mcp-method", "tools/call"),
+            ("mcp-name", tool),
+        ];
+        let answer = gate.post("/mcp", &[&usual, head].concat(), &message).last();
+        words(&answer["result"]).to_owned()
     };
-    until("the span", || !spans().is_empty());
-    let span = spans().remove(0);
-    assert_eq!(span["traceId"], "4bf92f3577b34da6a3ce929d0e0e4736");
-    assert_eq!(span["parentSpanId"], "00f067aa0ba902b7");
+    // What the request says itself comes before what its head says.
+    let at = call("traced_where", PARENT, &[("traceparent", &PARENT.replace("4bf9", "0000"))]);
+    assert!(at.starts_with(&format!("00-{TRACE}-")) && at.ends_with("-01 them=1"), "{at}");
+    let span = spans(&told, 1).remove(0);
+    assert_eq!(
+        (&span["traceId"], &span["parentSpanId"]),
+        (&json!(TRACE), &json!("00f067aa0ba902b7"))
+    );
     assert!(at.contains(span["spanId"].as_str().unwrap()), "{at} {span}");
-    assert_eq!(span["name"], "execute_tool traced_where");
-    let attribute = |key: &str| {
-        let all = span["attributes"].as_array().unwrap();
-        all.iter().find(|one| one["key"] == key).map(|one| one["value"]["stringValue"].clone())
+    assert_eq!((&span["name"], &span["kind"]), (&json!("tools/call traced_where"), &json!(2)));
+    for (key, value) in [
+        ("gen_ai.operation.name", Some("execute_tool")),
+        ("gen_ai.tool.name", Some("traced_where")),
+        ("mcp.method.name", Some("tools/call")),
+        ("jsonrpc.request.id", Some("r-1")),
+        ("haft.outcome", Some("ok")),
+        ("error.type", None),
+        // There are no sessions in this revision.
+        ("mcp.session.id", None),
+    ] {
+        assert_eq!(attribute(&span, key).as_deref(), value, "{key}: {span}");
+    }
+    // A trace that cannot be read is none, and what is kept with it is nobody's: another begins.
+    let at = call("traced_where", "00-nonsense", &[]);
+    assert!(at.starts_with("00-") && !at.contains(TRACE) && at.ends_with("-01 None"), "{at}");
+    call("traced_fail", PARENT, &[]);
+    let failed = spans(&told, 3).remove(2);
+    assert_eq!(attribute(&failed, "error.type").as_deref(), Some("tool_error"));
+    assert_eq!(attribute(&failed, "haft.outcome").as_deref(), Some("tool_failed"));
+    assert_eq!(failed["status"]["code"], 2);
+}
+
+#[test]
+fn a_trace_goes_on_by_every_face_and_to_the_steps_of_a_chain() {
+    let scripts = Desk::new();
+    let desk = home(&[("traced", &traced(&scripts))], OPEN);
+    let chain = json!({
+        "toolId": "demo.chain", "name": "Chain", "version": "1.0.0", "description": "A test.",
+        "capabilities": ["test"], "chain": [{ "step": "a", "tool": "mcpb:traced", "action": "where" }],
+        "input_schema": { "type": "object" }, "output_schema": {},
+    });
+    write_below(desk.0.path(), "chain/manifest.json", &chain.to_string());
+    desk.done(&["install", desk.path("chain").to_str().unwrap(), "--yes"]);
+    let (collector, told) = collector();
+    let variables = [("OTEL_EXPORTER_OTLP_ENDPOINT", &*collector)];
+    let head = [("traceparent", PARENT), ("tracestate", "them=1,others=2")];
+    let by_mcp = |gate: &Gate, tool: &str| {
+        let named = json!({ "name": tool });
+        let answer = gate.ask_as("/mcp", &head, &json!({}), "tools/call", named).last();
+        // What a chain answers is JSON.
+        words(&answer["result"]).trim_matches('"').to_owned()
     };
-    assert_eq!(attribute("gen_ai.operation.name"), Some(json!("execute_tool")));
-    assert_eq!(attribute("gen_ai.tool.name"), Some(json!("traced_where")));
-    assert_eq!(attribute("mcp.method.name"), Some(json!("tools/call")));
+    let posted = |gate: &Gate, path: &str, body: &Value| {
+        let answer = gate.post(path, &head, body).last();
+        answer["result"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+    };
+    let all = |gate: &Gate| {
+        [
+            by_mcp(gate, "traced_where"),
+            by_mcp(gate, "demo_chain"),
+            posted(gate, "/v1/tools/traced_where/call", &json!({})),
+            posted(gate, "/v1/tools/demo_chain/call", &json!({})),
+            posted(gate, "/capability/run", &json!({ "id": "mcpb:traced", "action": "where" })),
+        ]
+    };
+    let gate = Gate::open_with(&desk, &["--without-token"], &variables);
+    let said = all(&gate);
+    let spans = spans(&told, said.len());
+    for (at, span) in said.iter().zip(&spans) {
+        let id = span["spanId"].as_str().unwrap();
+        assert_eq!(*at, format!("00-{TRACE}-{id}-01 them=1,others=2"));
+        let is_of_mcp = attribute(span, "haft.surface").as_deref() == Some("mcp");
+        let begins = if is_of_mcp { "tools/call " } else { "execute_tool " };
+        assert!(span["name"].as_str().unwrap().starts_with(begins), "{span}");
+        assert_eq!(span["kind"], if is_of_mcp { 2 } else { 1 });
+    }
+    drop(gate);
+    // Where nobody collects anything, it is passed on as it came.
+    let gate = Gate::open(&desk, &["--without-token"]);
+    for at in all(&gate) {
+        assert_eq!(at, format!("{PARENT} them=1,others=2"));
+    }
 }
 
 #[test]
@@ -110,7 +200,7 @@ fn calls_are_counted_for_those_who_show_a_token() {
     gate.ask_as("/mcp", &own, &json!({}), "tools/call", json!({ "name": "traced_where" }));
     let counted = gate.send("GET", "/metrics", &own, "");
     assert!(counted.headers["content-type"].starts_with("application/openmetrics-text"));
-    for line in ["haft_calls_total{outcome=\"ok\"} 1", "haft_packages 1", "haft_tools 1"] {
+    for line in ["haft_calls_total{outcome=\"ok\"} 1", "haft_packages 1", "haft_tools 2"] {
         assert!(counted.body.lines().any(|known| known == line), "{}", counted.body);
     }
     assert!(counted.body.ends_with("# EOF\n"));

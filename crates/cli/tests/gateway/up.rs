@@ -5,14 +5,18 @@ use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-use crate::common::Desk;
+use crate::common::{Desk, run_in};
 use crate::gate::Gate;
 
 /// Begins it in the home of the desk, and what it says.
 fn begin(desk: &Desk) -> (Gate, Value) {
+    begin_at(desk, &["--home", desk.path("home").to_str().unwrap()])
+}
+
+/// Begins it where these words lead, and what it says.
+fn begin_at(desk: &Desk, place: &[&str]) -> (Gate, Value) {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
-    command.arg("--home").arg(desk.path("home"));
-    command.args(["up", "--listen", "127.0.0.1:0", "--json"]);
+    command.args(place).args(["up", "--listen", "127.0.0.1:0", "--json"]).env_remove("HAFT_HOME");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).env("TMPDIR", desk.0.path());
     let mut process = command.current_dir(desk.0.path()).spawn().unwrap();
     let mut out = BufReader::new(process.stdout.take().unwrap());
@@ -23,7 +27,51 @@ fn begin(desk: &Desk) -> (Gate, Value) {
     let told: Value = serde_json::from_str(&said).unwrap();
     let url = told["mcp"].as_str().unwrap();
     let address = url.strip_prefix("http://").unwrap().strip_suffix("/mcp").unwrap().to_owned();
-    (Gate { process, address }, told)
+    (Gate { process, address, console: None }, told)
+}
+
+/// Signs in as the address of the console says, and the headers by which a browser is known from then on.
+fn sign_in(gate: &Gate, told: &Value) -> String {
+    let (_, code) = told["console"].as_str().unwrap().rsplit_once('/').unwrap();
+    let origin = format!("http://{}", gate.address);
+    let entered = gate.send("POST", "/sign-in", &[("origin", &origin)], &format!("code={code}"));
+    assert_eq!(entered.status, 303, "{}", entered.body);
+    let cookie = &entered.headers["set-cookie"];
+    cookie.split(';').next().unwrap().to_owned()
+}
+
+#[test]
+fn the_first_page_after_the_plain_command_explains_itself() {
+    let desk = Desk::new();
+    let (gate, told) = begin_at(&desk, &[]);
+    assert_eq!(left(&desk).len(), 1);
+    let cookie = sign_in(&gate, &told);
+    let page = |path: &str| {
+        let shown = gate.send("GET", path, &[("cookie", &cookie)], "");
+        assert_eq!(shown.status, 200, "{path}: {}", shown.body);
+        shown.body
+    };
+    let first = page("/");
+    for words in ["What this is", "Nothing needs you", "3 tools installed · 0 calls today"] {
+        assert!(first.contains(words), "{words}: {first}");
+    }
+    // Where tools are, none has to be installed first.
+    assert!(
+        first.contains("haft connect CLIENT") && !first.contains("installing a tool"),
+        "{first}"
+    );
+    // Nobody called anything; what the tests of its tools did is written down with all else.
+    assert!(!first.contains("test</bdi>"), "{first}");
+    assert!(page("/calls?surface=test").contains("demo.echo"));
+    // The explanation goes with the first call, and the folder with the command.
+    let home = desk.0.path().join(&left(&desk)[0]).join("home");
+    let home = home.to_str().unwrap();
+    let call = ["--home", home, "call", "demo.echo", r#"{"message":"hi"}"#];
+    assert_eq!(run_in(desk.0.path(), &call, None).code, 0);
+    let later = page("/");
+    assert!(!later.contains("What this is") && later.contains("1 call today"), "{later}");
+    end(gate);
+    assert_eq!(left(&desk), Vec::<String>::new());
 }
 
 #[test]
@@ -123,6 +171,22 @@ fn what_the_owner_calls_like_the_demonstration_stays_theirs() {
     desk.done(&["registry", "rm", "demo"]);
     desk.done(&["key", "new", "demo", "--no-passphrase"]);
     desk.refused(&up, 5, "key `demo` already");
+}
+
+#[test]
+fn a_home_that_is_served_is_told_before_anything_is_made() {
+    let desk = Desk::new();
+    let _gate = Gate::open(&desk, &[]);
+    let known = || {
+        [&["list", "--json"][..], &["registry", "list", "--json"], &["key", "list", "--json"]]
+            .map(|words| desk.done(words).stdout)
+    };
+    let before = known();
+    let ran = desk.haft(&["up", "--listen", "127.0.0.1:0"]);
+    assert_eq!(ran.code, 5, "{}", ran.stderr);
+    assert!(ran.stderr.contains("`haft serve` serves this home already"), "{}", ran.stderr);
+    assert!(!ran.stderr.contains("A registry is at"), "{}", ran.stderr);
+    assert_eq!(known(), before);
 }
 
 #[test]

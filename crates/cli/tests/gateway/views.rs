@@ -41,6 +41,35 @@ fn a_profile_shows_its_part_and_calls_nothing_else() {
 }
 
 #[test]
+fn the_profile_called_default_is_what_is_shown_where_none_is_named() {
+    let (desk, _scripts) = two();
+    let agent = token(&desk, &["agent"]);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let list = |path: &str| names(&gate.ask(path, "tools/list", json!({})));
+    let plain = || {
+        let (_, tools) = ask(&gate, "GET", "/v1/tools.json?format=anthropic", &agent, "");
+        let (_, capabilities) = ask(&gate, "GET", "/capability/list", &agent, "");
+        (tools.as_array().unwrap().len(), capabilities["capabilities"].as_array().unwrap().len())
+    };
+    assert_eq!(list("/mcp"), ["one_say", "two_say"]);
+    assert_eq!(plain(), (2, 2));
+    let told = desk.done(&["policy", "profile", "add", "default", "two"]).stderr;
+    assert!(told.contains("what /mcp and `haft mcp` show"), "{told}");
+    // Nothing is started anew for that.
+    for path in ["/mcp", "/mcp/default"] {
+        assert_eq!(list(path), ["two_say"]);
+    }
+    assert_eq!(list("/mcp/half"), ["one_say"]);
+    assert_eq!(list("/mcp/raw/one"), ["say"]);
+    // It is what is shown first, and no wall.
+    assert_eq!(plain(), (1, 2));
+    let other = gate.ask("/mcp", "tools/call", json!({ "name": "one_say" }));
+    assert_eq!(other["error"]["code"], -32602);
+    desk.done(&["policy", "profile", "rm", "default"]);
+    assert_eq!(list("/mcp"), ["one_say", "two_say"]);
+}
+
+#[test]
 fn a_token_for_a_profile_sees_no_more_of_it_anywhere() {
     let (desk, _scripts) = two();
     let token = desk.done(&["token", "new", "half", "--profile", "half"]);

@@ -16,6 +16,10 @@ fn a_rule_spares_the_question_it_is_about() {
     assert_eq!(call(r#"{"to":"a@example.com"}"#).code, 0);
     assert_eq!(call(r#"{"to":"a@example.org"}"#).code, 4);
     let rules = desk.done(&["approve", "rules"]).stdout;
+    assert!(
+        rules.contains(r#"demo.tool where its arguments fit {"to":"*@example.com"}"#),
+        "{rules}"
+    );
     let number = rules.split(' ').next().unwrap().to_owned();
     desk.done(&["approve", "forget", &number]);
     assert_eq!(call(r#"{"to":"a@example.com"}"#).code, 4);
@@ -90,7 +94,7 @@ fn the_owner_answers_at_the_terminal_for_once_or_for_good() {
         assert!(code == Some(4) && screen.contains("Allow it?"), "{approved}: {screen}");
     }
     let rules = desk.done(&["approve", "rules"]).stdout;
-    assert!(rules.contains(r#"demo.tool ={"to":"*"}"#), "{rules}");
+    assert!(rules.contains(r#"demo.tool with exactly {"to":"*"}"#), "{rules}");
     // A call that was approved is one call.
     let log = desk.done(&["audit", "--outcome", "ok"]).stdout;
     assert!(log.lines().all(|line| line.contains(" demo.tool ok, ")), "{log}");
@@ -199,7 +203,7 @@ fn questions_of_agents_are_shown_and_answered() {
     let fourth = leave(&desk.home(), "four");
     desk.done(&["approve", "allow", &fourth, "--always", r#"{"to":"*@example.com"}"#]);
     let rules = desk.done(&["approve", "rules"]).stdout;
-    assert!(rules.contains("four {\"to\":\"*@example.com\"}"), "{rules}");
+    assert!(rules.contains("four where its arguments fit {\"to\":\"*@example.com\"}"), "{rules}");
     let fifth = leave(&desk.home(), "five");
     let refused = desk.run(&["approve", "allow", &fifth, "--always"], None);
     assert_eq!(refused.code, 2, "what is shown is not what the ticket is for: {}", refused.stderr);
