@@ -183,6 +183,7 @@ fn call_of(tool: &Tool) -> Call {
         implementation: None,
         peer: None,
         resumed: None,
+        context: None,
         called_off: host::CancellationToken::new(),
     }
 }

@@ -172,6 +172,7 @@ fn call_of(tool: &Tool, input: &Value) -> Call {
         implementation: None,
         peer: None,
         resumed: None,
+        context: None,
         called_off: host::CancellationToken::new(),
     }
 }
