@@ -6,7 +6,7 @@ use std::time::Instant;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// So many bytes are written as a whole, or not at all.
-const SMALL: usize = rustix::pipe::PIPE_BUF;
+pub(super) const SMALL: usize = rustix::pipe::PIPE_BUF;
 
 /// The end of a pipe that is written to.
 #[derive(Debug)]

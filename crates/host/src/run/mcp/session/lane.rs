@@ -111,14 +111,8 @@ struct Refusal {
 }
 
 impl Lane {
-    pub(super) fn new(outgoing: Outgoing) -> Arc<Self> {
-        let waiting = Mutex::new(Some(HashMap::new()));
-        let answers = Arc::new(Answers { waiting, ears: OnceLock::new() });
+    pub(super) fn new(outgoing: Outgoing, answers: Arc<Answers>) -> Arc<Self> {
         Arc::new(Self { outgoing, answers, next: AtomicI64::new(FIRST) })
-    }
-
-    pub(super) fn answers(&self) -> Arc<Answers> {
-        Arc::clone(&self.answers)
     }
 
     /// From now on somebody is told what the server says without being asked.
@@ -159,6 +153,10 @@ impl Lane {
 }
 
 impl Answers {
+    pub(super) fn new() -> Arc<Self> {
+        Arc::new(Self { waiting: Mutex::new(Some(HashMap::new())), ears: OnceLock::new() })
+    }
+
     /// Takes a message where it is for us: an answer that somebody waits for, or something that somebody is told.
     pub(super) fn take(&self, message: &[u8], health: &Health) -> Result<bool, Fault> {
         let heard = match message.first() {

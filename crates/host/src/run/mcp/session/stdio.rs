@@ -16,59 +16,140 @@ use tokio_util::sync::CancellationToken;
 use super::health::Health;
 use super::lane::{self, Answers, Lane};
 use super::line::{self, Fault, Line, Message};
-use crate::run::pipe::Pipe;
+use crate::run::pipe::{Pipe, SMALL};
 use crate::run::said::Said;
 
 /// How many messages wait in each direction before the other side has to.
 const QUEUE: usize = 64;
 
-/// The way to a server: what has room in its pipe is written at once, and the rest by a thread, in order.
+/// The way to a server: what is short and has room in its pipe is written at once, and the rest by a thread, in order.
 #[derive(Clone, Debug)]
-pub(super) struct Outgoing {
+pub(super) struct Outgoing(Arc<Way>);
+
+#[derive(Debug)]
+struct Way {
     pipe: Arc<Pipe>,
-    /// How many messages wait for the thread. As long as there are any, nobody else writes.
-    queued: Arc<Mutex<usize>>,
+    told: Arc<Mutex<ToBeTold>>,
     queue: mpsc::Sender<Vec<u8>>,
+    answers: Arc<Answers>,
+}
+
+/// What a server is to be told.
+#[derive(Debug, Default)]
+struct ToBeTold {
+    /// How many messages wait for the thread. As long as there are any, nobody else writes.
+    queued: usize,
+    /// Lines that are about to be written together: a server that is woken for each would work on one at a time, and so would
+    /// whoever reads its answers.
+    gathered: Vec<u8>,
+    /// Whether somebody is going to write them.
+    is_led: bool,
 }
 
 impl Outgoing {
-    fn open(stdin: PipeWriter) -> io::Result<Self> {
+    /// Who waits for answers is told where nothing can be written any more.
+    fn open(stdin: PipeWriter, answers: Arc<Answers>) -> io::Result<Self> {
         let (queue, mut to_write) = mpsc::channel::<Vec<u8>>(QUEUE);
-        let outgoing = Self { pipe: Arc::new(Pipe::new(stdin)?), queued: Arc::default(), queue };
-        let (pipe, queued) = (Arc::clone(&outgoing.pipe), Arc::clone(&outgoing.queued));
+        let (pipe, told) = (Arc::new(Pipe::new(stdin)?), Arc::default());
+        let way = Way { pipe: Arc::clone(&pipe), told: Arc::clone(&told), queue, answers };
         thread("mcp-write", move || {
             while let Some(message) = to_write.blocking_recv() {
                 let written = pipe.write_all(&message, None);
-                *lock(&queued) -= 1;
+                lock(&told).queued -= 1;
                 if written.is_err() {
                     return;
                 }
             }
         })?;
-        Ok(outgoing)
+        Ok(Self(Arc::new(way)))
     }
 
     pub(super) async fn send(&self, message: Vec<u8>) -> io::Result<()> {
-        if self.is_written(&message)? {
+        if self.gather(&message) {
             return Ok(());
         }
-        let place = self.queue.reserve().await.map_err(|_| io::ErrorKind::BrokenPipe)?;
-        // Whoever writes at once has written by now.
-        *lock(&self.queued) += 1;
-        place.send(message);
+        let place = self.0.queue.reserve().await.map_err(|_| io::ErrorKind::BrokenPipe)?;
+        self.0.hand_over(place, message);
         Ok(())
     }
 
-    /// Writes a message where nobody has to wait for that.
-    fn is_written(&self, message: &[u8]) -> io::Result<bool> {
-        let queued = lock(&self.queued);
-        if *queued > 0 { Ok(false) } else { self.pipe.try_write(message) }
+    /// Has a short message written together with whatever else is said in the same moment.
+    fn gather(&self, message: &[u8]) -> bool {
+        let mut told = lock(&self.0.told);
+        if told.queued > 0 || message.len() > SMALL {
+            return false;
+        }
+        if told.gathered.len() + message.len() > SMALL {
+            if !matches!(self.0.pipe.try_write(&told.gathered), Ok(true)) {
+                return false;
+            }
+            told.gathered.clear();
+        }
+        told.gathered.extend_from_slice(message);
+        if !std::mem::replace(&mut told.is_led, true) {
+            let way = Arc::clone(&self.0);
+            tokio::spawn(async move {
+                // Until everybody who can go on now has had their turn.
+                tokio::task::yield_now().await;
+                if way.write().is_err() {
+                    way.answers.close();
+                }
+                way.write_later().await;
+            });
+        }
+        true
+    }
+}
+
+impl Way {
+    /// Writes what was gathered where nobody has to wait for that.
+    fn write(&self) -> io::Result<()> {
+        let mut told = lock(&self.told);
+        if told.queued > 0 || told.gathered.is_empty() {
+            return Ok(());
+        }
+        let is_written = self.pipe.try_write(&told.gathered);
+        if !matches!(is_written, Ok(false)) {
+            told.gathered.clear();
+        }
+        is_written.map(drop)
+    }
+
+    /// Has the thread write what is still left.
+    async fn write_later(&self) {
+        loop {
+            {
+                let mut told = lock(&self.told);
+                if told.gathered.is_empty() {
+                    told.is_led = false;
+                    return;
+                }
+            }
+            match self.queue.reserve().await {
+                Ok(place) => self.hand_over(place, Vec::new()),
+                Err(_) => {
+                    lock(&self.told).gathered.clear();
+                    self.answers.close();
+                }
+            }
+        }
+    }
+
+    /// Has the thread write a message, after everything that was said before it.
+    fn hand_over(&self, place: mpsc::Permit<'_, Vec<u8>>, message: Vec<u8>) {
+        let mut told = lock(&self.told);
+        let mut text = std::mem::take(&mut told.gathered);
+        text.extend_from_slice(&message);
+        if !text.is_empty() {
+            told.queued += 1;
+            place.send(text);
+        }
     }
 }
 
 /// It is held by nobody who waits.
-fn lock(queued: &Mutex<usize>) -> MutexGuard<'_, usize> {
-    queued.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock(told: &Mutex<ToBeTold>) -> MutexGuard<'_, ToBeTold> {
+    told.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// The two pipes of a server as one wire.
@@ -101,11 +182,12 @@ impl Wire {
         patience: Option<Duration>,
         said: Said,
     ) -> io::Result<(Self, Arc<Health>)> {
-        let outgoing = Outgoing::open(stdin)?;
+        let answers = Answers::new();
+        let outgoing = Outgoing::open(stdin, Arc::clone(&answers))?;
         let (was_read, incoming) = mpsc::channel(QUEUE);
         let health = Health::new(longest);
-        let lane = Lane::new(outgoing.clone());
-        let (watched, answers) = (Arc::clone(&health), lane.answers());
+        let lane = Lane::new(outgoing.clone(), Arc::clone(&answers));
+        let watched = Arc::clone(&health);
         let incoming_bytes = Incoming::open(stdout)?;
         tokio::spawn(async move {
             let _closing = Closing(&answers);
@@ -299,4 +381,51 @@ async fn hear(
 
 fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
     std::thread::Builder::new().name(name.to_owned()).spawn(run).map(drop)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_is_said_in_one_moment_goes_out_together_and_everything_in_order() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let outgoing = Outgoing::open(writer, Answers::new()).unwrap();
+        let mut said = Vec::new();
+        for line in ["one\n", "two\n", "three\n"] {
+            outgoing.send(line.into()).await.unwrap();
+            said.extend_from_slice(line.as_bytes());
+        }
+        assert_eq!(lock(&outgoing.0.told).gathered, said);
+        // More than a pipe holds, and some of it longer than what is written at once.
+        let reading = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            reader.read_to_end(&mut all).map(|_| all)
+        });
+        for number in 0..2_000 {
+            let length = if number % 50 == 7 { SMALL + 1 } else { 100 };
+            let line = format!("{number} {}\n", "x".repeat(length));
+            said.extend_from_slice(line.as_bytes());
+            outgoing.send(line.into()).await.unwrap();
+            if number % 3 == 0 {
+                tokio::task::yield_now().await;
+            }
+        }
+        drop(outgoing);
+        let read = tokio::task::spawn_blocking(|| reading.join().unwrap()).await.unwrap().unwrap();
+        assert!(read == said);
+    }
+
+    #[tokio::test]
+    async fn whoever_waits_for_an_answer_hears_that_nothing_can_be_asked() {
+        let (reader, writer) = io::pipe().unwrap();
+        let answers = Answers::new();
+        let outgoing = Outgoing::open(writer, Arc::clone(&answers)).unwrap();
+        let lane = Lane::new(outgoing.clone(), answers);
+        drop(reader);
+        outgoing.send(b"hello\n".to_vec()).await.unwrap();
+        while !lane.is_closed() {
+            tokio::task::yield_now().await;
+        }
+    }
 }
