@@ -31,14 +31,24 @@ pub(crate) fn told(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value {
         text("retry").unwrap_or_default(),
         error.kind.code(),
     );
+    in_result(&words, &refusal)
+}
+
+/// What came to nothing as a result, in words and for programs.
+pub(crate) fn in_result(words: &str, error: &Value) -> Value {
     json!({
         "content": [{ "type": "text", "text": words }],
-        "structuredContent": { "error": refusal },
+        "structuredContent": { "error": error },
         "isError": true,
     })
 }
 
-/// The same, for programs.
+/// Why nothing can be called, for programs.
+pub(crate) fn closed(words: &str) -> Value {
+    json!({ "code": Kind::Unavailable.code(), "message": words, "who": "owner", "retry": BROKEN })
+}
+
+/// The same as [`told`], for programs.
 pub(crate) fn value(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value {
     let (id, console) = (tool.package.canonical_id(), gateway.console.as_deref());
     let remedies = gateway.shelf.steward().remedies(error, tool);
@@ -201,13 +211,16 @@ fn retry(error: &CallError, remedies: &[String]) -> Cow<'static, str> {
             "It may work if you try again."
         }
         Kind::Unknown | Kind::BadChain => "Do not try again.",
+        Kind::Cancelled if error.message == host::SWITCHED_OFF => {
+            "Do not try again unless its owner says so."
+        }
+        Kind::Cancelled => "It was ended before it was done; try again if it is still wanted.",
         Kind::Failed
         | Kind::TimedOut
         | Kind::TooMuchOutput
         | Kind::BadOutput
         | Kind::Unfinished
-        | Kind::Unavailable
-        | Kind::Cancelled => "The same call will most likely fail again.",
+        | Kind::Unavailable => "The same call will most likely fail again.",
     };
     words.into()
 }
@@ -230,6 +243,13 @@ mod tests {
         let policy = CallError::new(Kind::Denied, Denial::Package.to_string());
         assert!(grant(&policy, "mcpb:a", None, &[]).unwrap().contains("policy.toml"));
         assert_eq!(retry(&policy, &[]), "Do not try again: it stays refused.");
+    }
+
+    #[test]
+    fn a_call_that_was_ended_may_be_made_again_but_not_of_what_was_switched_off() {
+        let ended = |words: &str| CallError::new(Kind::Cancelled, words);
+        assert!(retry(&ended("the call was called off"), &[]).contains("try again if it is"));
+        assert!(retry(&ended(host::SWITCHED_OFF), &[]).starts_with("Do not try again"));
     }
 
     #[test]

@@ -35,6 +35,7 @@ pub use self::listing::{Discovered, Request};
 use self::places::check_unmoved;
 use self::readying::{Noted, Ready};
 use self::running::{Ran, Running};
+pub use self::underway::SWITCHED_OFF;
 use self::underway::Underway;
 
 use crate::blocked::Blocked;

@@ -80,7 +80,7 @@ pub use confine::denied;
 pub use endpoint::endpoints;
 pub use eras::InHome;
 pub use error::{CallError, Kind};
-pub use host::{Discovered, Fallen, Host, Made, Request, Settings, Way, ways};
+pub use host::{Discovered, Fallen, Host, Made, Request, SWITCHED_OFF, Settings, Way, ways};
 pub use kill::Killed;
 pub use plan::Plan;
 pub use records::Records;

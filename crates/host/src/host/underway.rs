@@ -13,8 +13,8 @@ use crate::error::Kind;
 /// How often it is looked whether they have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
-/// What is told of a call that ended so.
-const SWITCHED_OFF: &str = "its package was switched off while it ran, so it was ended";
+/// What is told of a call that ended because its package was switched off, revoked or removed meanwhile.
+pub const SWITCHED_OFF: &str = "its package was switched off while it ran, so it was ended";
 
 /// The calls that are under way.
 #[derive(Debug, Default)]
