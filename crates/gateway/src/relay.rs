@@ -9,11 +9,14 @@ use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::io::{
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::mcp::error::{Code, Error};
+use crate::mcp::lines::LONGEST;
 use crate::mcp::message::{self, Id, Message};
 use crate::outbox::Outbox;
 
@@ -64,8 +67,12 @@ pub async fn relay(
         let Some(Host { from, to, hears }) = &mut host else {
             // Nobody is there; the next message of the client brings somebody.
             to_client.drain(&mut output).await?;
-            if is_over || !read_line(&mut client, &mut asked).await? {
+            if is_over {
                 return Ok(());
+            }
+            is_over = !take(read_line(&mut client, &mut asked).await, &mut asked, &mut to_client)?;
+            if asked.is_empty() {
+                continue;
             }
             host = Some(Host::of(reach.reach().await?));
             known.greet_again(&mut to_host);
@@ -78,7 +85,7 @@ pub async fn relay(
         }
         tokio::select! {
             read = read_line(&mut client, &mut asked), if !is_over && *hears && to_host.is_empty() => {
-                is_over = !read?;
+                is_over = !take(read, &mut asked, &mut to_client)?;
                 known.ask(&asked);
                 to_host.take(&mut asked);
             }
@@ -111,11 +118,31 @@ async fn read_line(
     client: &mut (impl AsyncBufRead + Unpin),
     line: &mut Vec<u8>,
 ) -> io::Result<bool> {
-    client.read_until(b'\n', line).await?;
+    let left = LONGEST.saturating_sub(line.len() as u64);
+    let mut within = (&mut *client).take(left);
+    let read = within.read_until(b'\n', line).await?;
     if !line.is_empty() && !line.ends_with(b"\n") {
+        if read as u64 >= left {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
         line.push(b'\n');
     }
     Ok(!line.is_empty())
+}
+
+/// Takes what was read of the client; `false` where nothing more will be. Where its line has no end, where the next begins cannot
+/// be told: it hears so, and what it had asked before is answered.
+fn take(read: io::Result<bool>, line: &mut Vec<u8>, to_client: &mut Outbox) -> io::Result<bool> {
+    match read {
+        Err(error) if error.kind() == io::ErrorKind::FileTooLarge => {
+            *line = Vec::new();
+            let words = "a message has at most 16 MiB";
+            let refused = Err(Error::new(Code::BadRequest, words));
+            to_client.line(&message::answer(None, &refused));
+            Ok(false)
+        }
+        read => read,
+    }
 }
 
 /// The connection to a host.
@@ -336,6 +363,34 @@ mod tests {
         };
         let all = async { tokio::join!(relay(&reach, input, output), hosting, asking, reading) };
         let (relayed, ..) = tokio::time::timeout(PATIENCE, all).await.expect("both wait for ever");
+        relayed.unwrap();
+    }
+
+    #[tokio::test]
+    async fn a_line_without_end_is_refused_and_what_was_asked_before_is_answered() {
+        let (reach, host) = there();
+        let (client, ours) = duplex(1 << 20);
+        let (input, output) = tokio::io::split(ours);
+        let (from, mut to) = tokio::io::split(client);
+        let mut from = BufReader::new(from);
+        let asking = async {
+            to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n").await.unwrap();
+            let endless = vec![b'x'; usize::try_from(LONGEST).unwrap()];
+            to.write_all(&endless).await.unwrap();
+        };
+        let hosting = async {
+            let (from, mut to) = host.into_split();
+            let mut from = BufReader::new(from);
+            assert!(line(&mut from).await.contains("\"id\":1"));
+            to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"result\":{}}\n").await.unwrap();
+            assert_eq!(line(&mut from).await, "");
+        };
+        let reading = async {
+            let told = [line(&mut from).await, line(&mut from).await].concat();
+            assert!(told.contains("at most 16 MiB") && told.contains("\"result\""), "{told}");
+        };
+        let all = async { tokio::join!(relay(&reach, input, output), asking, hosting, reading) };
+        let (relayed, ..) = tokio::time::timeout(PATIENCE, all).await.expect("somebody waits");
         relayed.unwrap();
     }
 

@@ -14,7 +14,7 @@ use crate::gateway::Gateway;
 use crate::outbox::Outbox;
 
 /// The longest line of a client.
-const LONGEST: u64 = 16 << 20;
+pub(crate) const LONGEST: u64 = 16 << 20;
 
 /// How many requests of one client are worked on at a time.
 const AT_A_TIME: usize = 256;
