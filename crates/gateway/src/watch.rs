@@ -240,7 +240,7 @@ impl Calling {
     fn failure(&self, error: &CallError) -> Option<String> {
         match (&error.kind, error.details["code"].as_i64()) {
             // Nothing has gone wrong where somebody is asked something first, or a task is made of it.
-            (host::Kind::Unfinished, _) => None,
+            (host::Kind::Unfinished | host::Kind::NeedsApproval(_), _) => None,
             (kind, _) if !self.is_asked_by_mcp => Some(kind.code().to_owned()),
             // What a server refuses in the words of the protocol has a number there.
             (_, Some(code)) => Some(code.to_string()),
