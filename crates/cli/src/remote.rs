@@ -311,9 +311,10 @@ fn no_address(text: &str, error: AddressError) -> Failure {
 }
 
 fn none_named() -> Failure {
-    Failure::invalid("no registry is named").hint(format!(
+    let hint = format!(
         "name one with --registry URL or {ADDRESS}, or keep one with `haft registry add NAME URL`"
-    ))
+    );
+    Failure::invalid("no registry is named").kind("no_registry").hint(hint)
 }
 
 /// What to say of a list that cannot be used.

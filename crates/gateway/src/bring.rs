@@ -42,11 +42,16 @@ pub(crate) fn told(trouble: &Trouble) -> Value {
         "causes": all(causes),
         "hints": all(hints),
         "retry": match code {
+            // Nothing that an agent could say instead would be found anywhere.
+            "no_registry" => "Do not try again before the owner has named a registry.",
             "bad_input" | "not_found" => "Try again with another id.",
             "denied" => "Do not try again: it stays refused.",
             _ => "Try again later.",
         },
     });
+    if code == "no_registry" {
+        told["who"] = "owner".into();
+    }
     if code == "denied" {
         told["who"] = "owner".into();
         told["grant"] = "The owner can do it at a terminal or in the console.".into();

@@ -239,6 +239,22 @@ impl Stock {
         }
     }
 
+    /// Whether the policy can be read and has no such profile.
+    pub(crate) fn is_without(&self, profile: &str) -> bool {
+        self.trouble.is_none() && !self.policy.profiles.contains_key(profile)
+    }
+
+    /// Why nothing can be called by whoever has a view: it is so for everybody, or the policy has their profile no more.
+    pub(crate) fn closed_to(&self, view: &View) -> Option<String> {
+        match (&self.trouble, view) {
+            (Some((_, words)), _) => Some(closing(words)),
+            (None, View::Profile(name)) if self.is_without(name) => Some(format!(
+                "no tool can be called until the owner's policy has the profile `{name}` again"
+            )),
+            (None, _) => None,
+        }
+    }
+
     fn is_current(&self) -> bool {
         // What is wrong may be nothing that is in a file.
         let is_tried_again = self.trouble.as_ref().is_some_and(|(at, _)| at.elapsed() > AGAIN);
@@ -336,7 +352,7 @@ fn files_of(steward: &dyn Steward) -> Files {
 }
 
 /// What is told while nothing can be called, for this reason.
-pub(crate) fn closing(words: &str) -> String {
+fn closing(words: &str) -> String {
     format!("no tool can be called until its owner mends this: {words}")
 }
 

@@ -347,9 +347,7 @@ async fn view(
 ) -> Result<View, String> {
     let stock = gateway.stock().await;
     match (profile, only) {
-        (Some(name), _) if !stock.policy.profiles.contains_key(&name) => {
-            Err(format!("there is no profile `{name}`"))
-        }
+        (Some(name), _) if stock.is_without(&name) => Err(format!("there is no profile `{name}`")),
         (Some(name), _) => Ok(View::Profile(name)),
         (None, Some(id)) => match stock.package(&id) {
             Some(package) => Ok(View::Raw(package.id.clone())),

@@ -94,3 +94,13 @@ fn where_agents_install_nothing_there_is_nothing_to_install_with() {
         assert_eq!(told["error"]["code"], -32602, "{told}");
     }
 }
+
+#[test]
+fn where_no_registry_is_named_an_agent_is_told_that_its_owner_names_one() {
+    let desk = home(&[], &policy("allow", ""));
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let told = install(&gate, "demo.echo");
+    let error = &told["structuredContent"]["error"];
+    assert_eq!((&error["code"], &error["who"]), (&json!("no_registry"), &json!("owner")), "{told}");
+    assert!(error["retry"].as_str().unwrap().contains("before the owner has named"), "{told}");
+}

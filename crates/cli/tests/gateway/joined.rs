@@ -144,15 +144,16 @@ fn what_is_installed_or_switched_off_meanwhile_counts_at_once_and_is_told() {
     let mut client = Joined::greeted(&desk, &[], &json!({}));
     client.call("counter_count", json!({}));
     desk.done(&["disable", "mcpb:counter"]);
-    let refused = client.ask("tools/call", &json!({ "name": "counter_count" }));
-    assert_eq!(refused["error"]["code"], -32602, "{refused}");
-    let told = refused["error"]["message"].as_str().unwrap();
+    let refused = client.call("counter_count", json!({}));
+    assert_eq!(refused["isError"], true, "{refused}");
+    let told = refused["content"][0]["text"].as_str().unwrap();
     assert!(
         told.contains("Its owner has switched it off in this home")
             && told.contains("`haft enable mcpb:counter`"),
         "{told}"
     );
-    assert_eq!(refused["error"]["data"]["error"]["code"], "denied", "{refused}");
+    let error = &refused["structuredContent"]["error"];
+    assert_eq!((&error["code"], &error["who"]), (&json!("denied"), &json!("owner")), "{refused}");
     desk.done(&["enable", "mcpb:counter"]);
     until("the news", || client.next()["method"] == "notifications/tools/list_changed");
     assert!(client.call("counter_count", json!({}))["content"].is_array());

@@ -39,7 +39,8 @@ fn a_package_that_was_changed_is_told_of_and_called_again_when_it_is_what_it_was
     let by_mcp =
         || gate.ask("/mcp", "tools/call", json!({ "name": "clock_tell", "arguments": {} }));
     let refusal = by_mcp();
-    assert!(refusal["error"]["message"].as_str().unwrap().starts_with(words), "{refusal}");
+    let by_name = refusal["result"]["content"][0]["text"].as_str().unwrap();
+    assert!(by_name.starts_with(words) && refusal["result"]["isError"] == true, "{refusal}");
     let written = refused(&desk, "unavailable");
     assert!(written.len() >= 3, "{written:?}");
     assert!(written.iter().all(|one| one["action"] == "tell"), "{written:?}");
@@ -59,6 +60,14 @@ fn a_policy_that_cannot_be_read_is_told_with_its_line() {
     let told = call().body;
     assert!(told.contains("policy.toml` is no policy: line 1"), "{told}");
     assert!(!refused(&desk, "unavailable").is_empty());
+    // An agent that sees no tools is told so too, by the one that is left.
+    let listed = gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"].clone();
+    let [only] = listed.as_array().unwrap().as_slice() else { panic!("{listed}") };
+    assert_eq!(only["name"], "find_tools");
+    assert!(only["description"].as_str().unwrap().contains("is no policy: line 1"), "{only}");
+    let found = gate.call("/mcp", "find_tools", json!({ "query": "clock" }));
+    let error = &found["structuredContent"]["error"];
+    assert_eq!((&found["isError"], &error["who"]), (&json!(true), &json!("owner")), "{found}");
     let doctor = desk.haft(&["doctor"]);
     assert_ne!(doctor.code, 0);
     assert!(doctor.stderr.contains("is no policy"), "{}", doctor.stderr);
@@ -80,7 +89,6 @@ fn what_others_may_write_is_noticed_while_it_runs() {
         until("it is told", || call().status == 503);
         let told = call().body;
         assert!(told.contains(&format!("others may write `{}`", path.display())), "{told}");
-        assert_eq!(gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"], json!([]));
         std::fs::set_permissions(&path, before).unwrap();
         until("it is called again", || call().status == 200);
     }

@@ -302,7 +302,7 @@ fn the_log_names_the_token_of_every_call_refusal_and_change() {
     // What is switched off is refused, and that is written down too, however it was called.
     desk.done(&["disable", "mcpb:plain"]);
     let refused = gate.post("/mcp", &in_session, &called).last();
-    let words = refused["error"]["message"].as_str().unwrap();
+    let words = refused["result"]["content"][0]["text"].as_str().unwrap();
     assert!(words.starts_with("`mcpb:plain` cannot be called."), "{words}");
     let run = json!({ "id": "mcpb:plain", "input": { "words": "hello" } }).to_string();
     for (path, body) in [("/v1/tools/plain_say/call", "{}"), ("/capability/run", run.as_str())] {
@@ -336,5 +336,10 @@ fn what_is_too_large_or_asked_for_in_another_way_is_told_as_everything_else() {
     for (method, path) in [("POST", "/v1/tools.json"), ("GET", "/v1/tools/demo_echo/call")] {
         let (status, told) = ask(&gate, method, path, &agent, "");
         assert_eq!((status, told["error"]["code"].as_str()), (405, Some("bad_method")), "{path}");
+        assert!(told["error"]["message"].as_str().unwrap().starts_with(method), "{told}");
+        let token = format!("Bearer {agent}");
+        let shown = [("authorization", token.as_str())];
+        let allowed = gate.send(method, path, &shown, "").headers["allow"].clone();
+        assert!(!allowed.is_empty() && !allowed.contains(method), "{path}: {allowed}");
     }
 }

@@ -82,6 +82,16 @@ fn a_token_for_a_profile_sees_no_more_of_it_anywhere() {
     assert_eq!(names(&ask("/mcp/half").last()), ["one_say"]);
     assert_eq!(ask("/mcp/single").status, 403);
     assert_eq!(ask("/mcp/raw/two").status, 403);
+    // Where its profile is gone, it learns why it sees nothing.
+    desk.done(&["policy", "profile", "rm", "half"]);
+    for path in ["/mcp", "/mcp/half"] {
+        let left = ask(path).last();
+        assert_eq!(names(&left), ["find_tools"], "{path}");
+        assert!(left.to_string().contains("has the profile `half` again"), "{left}");
+    }
+    let plain = gate.send("GET", "/v1/tools.json", &[("authorization", &token)], "");
+    assert_eq!(plain.status, 503);
+    assert!(plain.body.contains("has the profile `half` again"), "{}", plain.body);
 }
 
 #[test]

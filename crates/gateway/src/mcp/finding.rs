@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::client::Asked;
 use super::error::{Code, Error};
 use super::result;
-use super::tools::{Answers, is_raw, make, out_of_reach};
+use super::tools::{Answers, is_raw, make};
 use crate::bring;
 use crate::gateway::Gateway;
 use crate::refusal;
@@ -107,8 +107,11 @@ impl Own {
 /// The tools of ours that a view has.
 fn own(stock: &Stock, view: &View, list: &List) -> impl Iterator<Item = Own> {
     let (is_raw, is_folded, install) = (is_raw(view), list.is_folded, stock.policy.agents.install);
+    let is_closed = stock.closed_to(view).is_some();
     Own::ALL.into_iter().filter(move |own| match own {
         _ if is_raw => false,
+        // An agent that sees none learns from it why.
+        _ if is_closed => *own == Own::Find,
         Own::Find | Own::Describe | Own::Call => is_folded,
         Own::Request => install == AgentInstall::Request,
         Own::Install => install == AgentInstall::Allow,
@@ -117,8 +120,15 @@ fn own(stock: &Stock, view: &View, list: &List) -> impl Iterator<Item = Own> {
 
 /// The definitions of our own that a view shows, as they are sent.
 pub(crate) fn definitions(stock: &Stock, view: &View, list: &List) -> String {
-    let all: Vec<_> = own(stock, view, list).map(|own| own.definition().to_string()).collect();
-    all.join(",")
+    let closed = stock.closed_to(view);
+    let define = |own: Own| {
+        let mut definition = own.definition();
+        if let Some(words) = &closed {
+            definition["description"] = format!("Finds nothing now: {words}.").into();
+        }
+        definition.to_string()
+    };
+    own(stock, view, list).map(define).collect::<Vec<_>>().join(",")
 }
 
 /// The tool of ours that is meant by a name. What is installed under the same name comes first.
@@ -139,6 +149,9 @@ pub(crate) async fn call(
     mut arguments: Value,
     answers: Answers,
 ) -> Result<String, Error> {
+    if let Some(refused) = closed(asked, stock) {
+        return Ok(refused);
+    }
     let list = stock.list(&asked.client.view);
     let name = arguments["name"].as_str().map(str::to_owned);
     match own {
@@ -171,8 +184,10 @@ pub(crate) async fn call(
             if let Some(offer) = stock.list(&asked.client.view).offer(name) {
                 return make(gateway, asked, &stock, offer, passed, answers).await;
             }
-            out_of_reach(asked, &stock, name).await;
-            Ok(no_such(gateway, asked, &stock, Some(name)).await)
+            match out_of_reach(gateway, asked, &stock, name).await {
+                Some(refused) => Ok(refused),
+                None => Ok(no_such(gateway, asked, &stock, Some(name)).await),
+            }
         }
         Own::Request => request(gateway, asked, stock, &arguments).await,
         Own::Install => Ok(install(gateway, asked, &arguments).await),
@@ -263,6 +278,27 @@ async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&
     wrong(asked, &format!("there is no tool `{name}`; {near}"))
 }
 
+/// What a client is told that called what is switched off or broken, which is written down.
+pub(crate) async fn out_of_reach(
+    gateway: &Gateway,
+    asked: &Asked,
+    stock: &Stock,
+    name: &str,
+) -> Option<String> {
+    let (package, action) = stock.out_of_reach(&asked.client.view, name).await?;
+    let (surface, console) = (asked.surface(), gateway.console.as_deref());
+    let by = (surface.name(), surface.client());
+    refusal::note_out_of_reach(stock, &package, (name, &action), by);
+    let words = refusal::out_of_reach_in_words(&package, console);
+    Some(refused(asked, &words, &refusal::out_of_reach(&package, console)))
+}
+
+/// What a client is told to whom nothing can be called.
+pub(crate) fn closed(asked: &Asked, stock: &Stock) -> Option<String> {
+    let words = stock.closed_to(&asked.client.view)?;
+    Some(refused(asked, &words, &refusal::closed(&words)))
+}
+
 /// What is wrong with what was asked for.
 fn wrong(asked: &Asked, words: &str) -> String {
     let retry = "Try again with something else.";
@@ -273,10 +309,5 @@ fn wrong(asked: &Asked, words: &str) -> String {
 fn refused(asked: &Asked, words: &str, error: &Value) -> String {
     let code = format!("(code: {})", error["code"].as_str().unwrap_or_default());
     let words = if words.ends_with(&code) { words.to_owned() } else { format!("{words} {code}") };
-    let whole = json!({
-        "content": [result::text(&words)],
-        "structuredContent": { "error": error },
-        "isError": true,
-    });
-    result::whole(whole, asked.revision)
+    result::whole(refusal::in_result(&words, error), asked.revision)
 }

@@ -286,6 +286,9 @@ fn capabilities_of(stock: &Stock, view: &View) -> Value {
 
 /// What an agent should know before it begins.
 fn instructions(stock: &Stock, view: &View) -> Option<String> {
+    if let Some(words) = stock.closed_to(view) {
+        return Some(format!("Now {words}."));
+    }
     let list = stock.list(view);
     list.is_folded.then(|| {
         format!(

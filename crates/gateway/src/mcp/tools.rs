@@ -1,7 +1,6 @@
 //! `tools/list` and `tools/call`.
 
 use std::sync::Arc;
-use std::time::Instant;
 
 use futures_util::stream::{self, StreamExt, TryStreamExt};
 use host::{Call, CallError, Made, Peer, Resumed};
@@ -18,7 +17,7 @@ use super::{asking, finding, result, tasks};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
-use crate::shelf::{Shelved, Stock, closing};
+use crate::shelf::Stock;
 use crate::undertaking::Undertaking;
 use crate::view::View;
 use crate::watch::Calling;
@@ -73,45 +72,26 @@ pub(crate) async fn call(
     }
     let found = match stock.list(view).offer(&name) {
         Some(offer) => Arc::clone(offer),
-        None => return Err(not_there(gateway, asked, &stock, &name).await),
+        None => return not_there(gateway, asked, &stock, &name).await,
     };
     stock = gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = stock.list(view).offer(&name).cloned() else {
-        return Err(not_there(gateway, asked, &stock, &name).await);
+        return not_there(gateway, asked, &stock, &name).await;
     };
     make(gateway, asked, &stock, &offer, arguments, answers).await
 }
 
-/// Why nothing is called so.
-async fn not_there(gateway: &Gateway, asked: &Asked, stock: &Stock, name: &str) -> Error {
-    if let Some(package) = out_of_reach(asked, stock, name).await {
-        let console = gateway.console.as_deref();
-        let words = refusal::out_of_reach_in_words(&package, console);
-        let told = json!({ "error": refusal::out_of_reach(&package, console) });
-        return Error::new(Code::BadParameters, words).with(told);
-    }
-    match &stock.trouble {
-        Some(trouble) => closed(trouble),
-        None => unknown(name),
-    }
-}
-
-/// The package that a client called and that cannot be called, which is written down.
-pub(crate) async fn out_of_reach(asked: &Asked, stock: &Stock, name: &str) -> Option<Arc<Shelved>> {
-    let (package, action) = stock.out_of_reach(&asked.client.view, name).await?;
-    let surface = asked.surface();
-    let by = (surface.name(), surface.client());
-    refusal::note_out_of_reach(stock, &package, (name, &action), by);
-    Some(package)
-}
-
-/// Nothing can be called.
-fn closed((_, words): &(Instant, String)) -> Error {
-    Error::new(Code::Internal, closing(words))
-}
-
-fn unknown(name: &str) -> Error {
-    Error::new(Code::BadParameters, format!("Unknown tool: {name}"))
+/// What is told of a call of something that is not there: of one that is known and cannot be called, why not.
+async fn not_there(
+    gateway: &Gateway,
+    asked: &Asked,
+    stock: &Stock,
+    name: &str,
+) -> Result<String, Error> {
+    let refused = finding::out_of_reach(gateway, asked, stock, name).await;
+    refused
+        .or_else(|| finding::closed(asked, stock))
+        .ok_or_else(|| Error::new(Code::BadParameters, format!("Unknown tool: {name}")))
 }
 
 /// What a client brings that was asked for before.

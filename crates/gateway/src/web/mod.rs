@@ -220,8 +220,9 @@ fn is_below(path: &str, places: &[&str]) -> bool {
 
 /// There is something at an address, which is asked for in another way.
 async fn wrong_method(request: Request) -> Response {
-    let (path, words) = (request.uri().path(), "this address is asked for by another method");
-    refused(path, StatusCode::METHOD_NOT_ALLOWED, "bad_method", words)
+    let words =
+        format!("{} is not what this address is asked by; `Allow` says what is", request.method());
+    refused(request.uri().path(), StatusCode::METHOD_NOT_ALLOWED, "bad_method", &words)
 }
 
 /// A refusal as whoever asks there reads it: MCP has errors of its own.
@@ -284,7 +285,8 @@ async fn profile(
     if shown.profile.as_ref().is_some_and(|own| *own != name) {
         return for_one_profile();
     }
-    if !web.gateway.stock().await.policy.profiles.contains_key(&name) {
+    // Whose own it is learns why it is empty.
+    if shown.profile.is_none() && web.gateway.stock().await.is_without(&name) {
         return plain(StatusCode::NOT_FOUND, "there is no such profile");
     }
     speak(&web, request, shown, View::Profile(name)).await

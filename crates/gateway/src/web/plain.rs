@@ -17,7 +17,7 @@ use crate::call::{self, By};
 use crate::gateway::Gateway;
 use crate::offer::Offer;
 use crate::refusal;
-use crate::shelf::{Shelved, Stock, closing};
+use crate::shelf::{Shelved, Stock};
 use crate::view::{List, View};
 use crate::watch::context_of_head;
 
@@ -31,21 +31,21 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
         Err(words) => return wrong(StatusCode::BAD_REQUEST, "bad_input", &words),
     };
     let stock = web.gateway.stock().await;
-    if let Some(response) = closed(&stock) {
-        return response;
-    }
     let view = match (shown.profile, wanted.profile) {
         (Some(own), Some(other)) if own != other => {
             let words = "this token is for one profile alone";
             return wrong(StatusCode::FORBIDDEN, "denied", words);
         }
         (Some(name), _) => View::Profile(name),
-        (None, Some(name)) if !stock.policy.profiles.contains_key(&name) => {
+        (None, Some(name)) if stock.is_without(&name) => {
             return wrong(StatusCode::NOT_FOUND, "not_found", "there is no such profile");
         }
         (None, Some(name)) => View::Profile(name),
         (None, None) => View::Usual,
     };
+    if let Some(response) = closed(&stock, &view) {
+        return response;
+    }
     let format = wanted.format;
     if !wanted.context && wanted.budget.is_none() {
         return json_of(StatusCode::OK, &exported(&stock, &view, format, None, None).document);
@@ -214,7 +214,7 @@ async fn not_there(web: &Web, stock: &Stock, view: &View, name: &str, shown: &Sh
         return out_of_reach(web, &package);
     }
     let words = format!("there is no tool `{name}`");
-    closed(stock).unwrap_or_else(|| wrong(StatusCode::NOT_FOUND, "unknown_tool", &words))
+    closed(stock, view).unwrap_or_else(|| wrong(StatusCode::NOT_FOUND, "unknown_tool", &words))
 }
 
 /// A package that cannot be called, as that is told over HTTP.
@@ -282,9 +282,10 @@ pub(super) fn json_of(status: StatusCode, document: &Value) -> Response {
 }
 
 /// What is told while nothing can be called.
-fn closed(stock: &Stock) -> Option<Response> {
-    let (_, words) = stock.trouble.as_ref()?;
-    Some(wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &closing(words)))
+fn closed(stock: &Stock, view: &View) -> Option<Response> {
+    let words = stock.closed_to(view)?;
+    let told = json!({ "error": refusal::closed(&words) });
+    Some(json_of(StatusCode::SERVICE_UNAVAILABLE, &told))
 }
 
 /// A request that cannot be answered.
