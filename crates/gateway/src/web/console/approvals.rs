@@ -53,6 +53,8 @@ struct Wanted {
 struct ApprovalsPage {
     frame: Frame,
     heading: String,
+    /// Whether nothing can be called, and so nothing is asked either.
+    is_closed: bool,
     questions: Vec<Question>,
     wanted: Vec<Wanted>,
     known: Vec<Known>,
@@ -80,6 +82,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     let frame = Frame::new(&console, &visit, Part::Approvals, heading(questions.len())).await;
     page(&ApprovalsPage {
         heading: heading(questions.len()),
+        is_closed: stock.trouble.is_some(),
         frame,
         questions,
         wanted,

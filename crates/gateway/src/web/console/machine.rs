@@ -26,7 +26,8 @@ struct MachinePage {
     frame: Frame,
     level: String,
     meaning: &'static str,
-    required: String,
+    /// What the policy wants, where it can be read.
+    required: Option<String>,
     is_enough: bool,
     walls: Vec<Row>,
     remedies: Vec<String>,
@@ -46,7 +47,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     let stock = console.gateway.stock().await;
     let here = Here {
         level: stock.host.level().to_string(),
-        required: stock.policy.sandbox.level.to_string(),
+        required: stock.trouble.is_none().then(|| stock.policy.sandbox.level.to_string()),
         home: stock.home.display().to_string(),
     };
     let frame = Frame::new(&console, &visit, Part::Machine, "Machine").await;
@@ -57,7 +58,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
 #[derive(Debug)]
 struct Here {
     level: String,
-    required: String,
+    required: Option<String>,
     home: String,
 }
 
@@ -92,7 +93,7 @@ fn told_of(frame: Frame, told: &Value, here: Here) -> MachinePage {
     MachinePage {
         frame,
         meaning: meaning(&level),
-        is_enough: level >= here.required,
+        is_enough: here.required.as_ref().is_some_and(|required| level >= *required),
         level,
         required: here.required,
         walls: rows(&sandbox["primitives"], &wall),
@@ -139,7 +140,7 @@ mod tests {
         });
         let here = || Here {
             level: "L3".to_owned(),
-            required: "L2".to_owned(),
+            required: Some("L2".to_owned()),
             home: "/home/somebody/.mcp".to_owned(),
         };
         let shown = told_of(Frame::bare("Machine"), &told, here()).render().unwrap();
@@ -158,5 +159,9 @@ mod tests {
         // Where the doctor cannot be had, what is known here still is.
         let shown = told_of(Frame::bare("Machine"), &Value::Null, here()).render().unwrap();
         assert!(shown.contains("<h1>Walls L3</h1>") && shown.contains("that is so"), "{shown}");
+        // What nobody can read wants nothing.
+        let unread = Here { required: None, ..here() };
+        let shown = told_of(Frame::bare("Machine"), &Value::Null, unread).render().unwrap();
+        assert!(shown.contains("nothing is called") && !shown.contains("that is so"), "{shown}");
     }
 }

@@ -28,6 +28,9 @@ const SHOWN: usize = 7;
 /// How many records of today are counted, or looked through for a call; of more it is only told that there are.
 const COUNTED: usize = 2_000;
 
+/// What there is to say first while nothing can be called.
+const CLOSED: &str = "No tool can be called";
+
 /// Something that is worth a look.
 #[derive(Debug)]
 struct Look {
@@ -68,11 +71,16 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     let measured = stock.host.records().state.metrics(None).await.unwrap_or_default();
     let today = today(&log, now).await;
     let heading = match (questions.len(), looks.len()) {
+        _ if stock.trouble.is_some() => CLOSED.to_owned(),
         (0, 0) => "Nothing needs you".to_owned(),
         (0, many) => format!("Nothing waits for you; {} worth a look", count(many, "thing")),
         (waiting, _) => approvals::heading(waiting),
     };
-    let title = if questions.is_empty() { "Today".to_owned() } else { heading.clone() };
+    let title = if questions.is_empty() && stock.trouble.is_none() {
+        "Today".to_owned()
+    } else {
+        heading.clone()
+    };
     let line = format!("{} installed · {}", count(stock.packages.len(), "tool"), today.words());
     page(&TodayPage {
         frame: Frame::new(&console, &visit, Part::Today, title).await,
@@ -164,7 +172,7 @@ async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
     if let Some((_, words)) = &stock.trouble {
         looks.push(Look {
             package: String::new(),
-            name: "No tool can be called".to_owned(),
+            name: "Your policy".to_owned(),
             address: "/policy".to_owned(),
             chip: "closed",
             tone: Tone::Stop,
