@@ -56,6 +56,11 @@ pub(crate) const ASKED_BY: &str = "HAFT_ASKED_BY";
 /// The name of the token, where it was somebody with one.
 pub(crate) const ASKED_AS: &str = "HAFT_ASKED_AS";
 
+/// Whether this process was started to do what somebody asked a gateway for, and so has nobody before it.
+pub(crate) fn is_asked_elsewhere() -> bool {
+    std::env::var_os(ASKED_BY).is_some()
+}
+
 impl By {
     fn name(self) -> &'static str {
         match self {

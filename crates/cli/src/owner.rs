@@ -13,6 +13,7 @@ use vault::file::Unsafe;
 use vault::{FileVault, Secret, VaultError};
 
 use crate::ask::{self, Ask};
+use crate::changes;
 use crate::exit::{Exit, Failure};
 use crate::home::Home;
 use crate::hosts::{self, NoHost};
@@ -225,8 +226,11 @@ pub(crate) fn records_to_look(home: &Home, runtime: &Runtime) -> Result<Arc<Reco
 }
 
 /// The vault of the home, one and the same for a whole command: its passphrase is asked for only when it is needed,
-/// and then once.
+/// and then once. What a gateway has done opens it as the gateway does.
 pub(crate) fn vault(home: &Home, ask: Ask) -> Result<Arc<FileVault>, Failure> {
+    if changes::is_asked_elsewhere() {
+        return vault_of_service(home);
+    }
     vault_asking(home, ask, "Passphrase for the vault: ")
 }
 
@@ -341,6 +345,12 @@ fn check_terminal() -> Result<(), Failure> {
 }
 
 fn check_passphrase(home: &Home, ask: Ask) -> Result<(), Failure> {
+    // What opens the vault for a gateway does not show that its owner is there.
+    if changes::is_asked_elsewhere() {
+        let message =
+            "your policy wants the passphrase of the vault for this, which is typed at a terminal";
+        return Err(Failure::new(Exit::Denied, message).hint(WANTED_BY));
+    }
     let vault = vault(home, ask)?;
     // Nobody is asked for what there is not.
     if !vault.is_sealed().map_err(|error| vault_failure(&error))? {

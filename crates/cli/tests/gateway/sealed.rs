@@ -101,6 +101,31 @@ fn a_vault_is_opened_by_the_credential_of_a_service() {
 }
 
 #[test]
+fn what_the_console_has_done_opens_the_vault_as_the_gateway_does() {
+    let desk = sealed();
+    let folder = desk.path("credentials");
+    // As the console starts it; what it has from whoever started the gateway is passed on.
+    let set = |passphrase: &str| {
+        write_below(&folder, "haft-vault", passphrase);
+        let mut command = assert_cmd::Command::cargo_bin("haft").unwrap();
+        command.arg("--home").arg(desk.path("home"));
+        command.args(["--json", "--non-interactive", "secret", "set", PACKAGE, "OTHER"]);
+        command.env("HAFT_ASKED_BY", "console").env("CREDENTIALS_DIRECTORY", &folder);
+        let output = command.write_stdin("six").output().unwrap();
+        (output.status.code(), String::from_utf8(output.stdout).unwrap())
+    };
+    let (code, told) = set("another\n");
+    assert_eq!(code, Some(4), "{told}");
+    let (code, told) = set("open sesame\n");
+    assert_eq!(code, Some(0), "{told}");
+    // Where the owner has to show that they are there, that does not do it.
+    let wanted = format!("{OPEN}owner_presence = \"passphrase\"\n");
+    write_below(&desk.path("home"), "policy.toml", &wanted);
+    let (code, told) = set("open sesame\n");
+    assert!(code == Some(4) && told.contains("typed at a terminal"), "{told}");
+}
+
+#[test]
 fn what_keeps_a_secret_from_a_call_is_told_with_what_gives_it() {
     let set_mode = |path: &Path, mode| {
         std::fs::set_permissions(path, Permissions::from_mode(mode)).unwrap();
