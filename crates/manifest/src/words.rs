@@ -197,7 +197,11 @@ fn approval(actions: &[Action]) -> Fact {
     let asking = actions.iter().filter(|action| asks(action));
     let names: Vec<String> = asking.map(|action| action.name.clone()).collect();
     if names.is_empty() {
-        return fact("Approval", Weight::Plain, "Its author asks for none.");
+        return fact(
+            "Approval",
+            Weight::Plain,
+            "Its author wants no call to wait for your word; your policy may.",
+        );
     }
     if names.len() == actions.len() {
         return fact("Approval", Weight::Calm, "Every call waits for your word.");

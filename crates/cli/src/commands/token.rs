@@ -39,7 +39,7 @@ enum Verb {
         #[arg(long)]
         asks: bool,
         /// How long it counts [default: until it is removed]
-        #[arg(long, value_name = "TIME", value_parser = super::duration)]
+        #[arg(long, value_name = "TIME", value_parser = expiry)]
         expires: Option<Duration>,
     },
     /// Take a token away; it counts no more from now on
@@ -48,6 +48,14 @@ enum Verb {
         /// What you call it
         name: String,
     },
+}
+
+/// Reads a time, which has a unit: whoever means days would have seconds.
+fn expiry(text: &str) -> Result<Duration, String> {
+    if text.ends_with(|last: char| last.is_ascii_digit()) {
+        return Err("write a time with its unit, such as 12h or 30d".to_owned());
+    }
+    super::duration(text)
 }
 
 fn role(text: &str) -> Result<Role, String> {

@@ -335,6 +335,8 @@ fn tokens_are_shown_once_and_kept_as_digests() {
     desk.refused(&["token", "new", "x", "--profile", "none"], 3, "no profile");
     desk.refused(&["token", "new", "x", "--role", "king"], 2, "no such role");
     desk.refused(&["token", "rm", "nobody"], 3, "no token");
+    // Whoever means days would have seconds.
+    desk.refused(&["token", "new", "x", "--expires", "30"], 2, "with its unit, such as 12h or 30d");
     desk.refused(&["serve", "--listen", "0.0.0.0:0", "--without-token"], 2, "this machine alone");
     desk.refused(&["serve", "--host", "bad host"], 2, "write a name such as");
     // One whose time is over is told from one that counts.

@@ -315,6 +315,7 @@ fn what_cannot_be_written_is_told_and_left_as_it_is() {
     refused(&["cursor"], 2, &["is no text"]);
     desk.write(".codex/config.toml", "a = 1\nb = [\n");
     refused(&["codex"], 2, &["config.toml` cannot be read", "line"]);
+    refused(&["--undo"], 2, &["no client is named", "claude-code, cursor"]);
     // Links out of bounds, to nowhere, and what is no file.
     let outside = tempfile::tempdir().unwrap();
     fs::write(outside.path().join("settings.json"), "{}").unwrap();

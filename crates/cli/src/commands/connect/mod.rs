@@ -24,12 +24,13 @@ const LONGEST: usize = 64;
 
 #[derive(Args, Debug)]
 #[command(
+    override_usage = "haft connect [OPTIONS] <CLIENT>",
     after_help = "Examples:\n  haft connect claude-code\n  haft connect cursor --project --dry-run\n  haft connect codex --profile work --name work\n  haft connect codex --name work --undo"
 )]
 pub(crate) struct ConnectArgs {
     /// Which: claude-desktop, claude-code, cursor, vscode, codex or gemini
     #[arg(value_name = "CLIENT", value_parser = client)]
-    client: Client,
+    client: Option<Client>,
     /// Offer what this profile has instead of all that is installed
     #[arg(long, value_name = "NAME", conflicts_with = "undo")]
     profile: Option<String>,
@@ -50,6 +51,7 @@ pub(crate) struct ConnectArgs {
 /// What is to be done, where, and how it is told.
 struct Connecting<'c> {
     args: &'c ConnectArgs,
+    client: Client,
     placed: Placed,
     settings: Settings,
     kept: Kept,
@@ -59,20 +61,25 @@ struct Connecting<'c> {
 }
 
 pub(crate) fn run(args: &ConnectArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
+    let client = args.client.ok_or_else(|| {
+        let hint = format!("it is one of {}", Client::names().join(", "));
+        Failure::invalid("no client is named").hint(hint)
+    })?;
     owner::check_home(home)?;
     check_profile(args.profile.as_deref(), home)?;
     let user = User::of_process()?;
     let place = if args.project {
-        args.client.of_project(&clients::project()?).ok_or_else(|| no_project(args.client))?
+        client.of_project(&clients::project()?).ok_or_else(|| no_project(client))?
     } else {
-        args.client.of_user(&user)
+        client.of_user(&user)
     };
-    let placed = place::find(args.client, place, &user)?;
+    let placed = place::find(client, place, &user)?;
     let serves = Serves::Installed { profile: args.profile.clone() };
     let ours = clients::ours(&args.name, &clients::program()?, serves, home);
     let settings = placed.read()?;
-    let kept = Kept::of(args.client, &placed, &args.name, home);
-    let connecting = Connecting { args, placed, settings, kept, ours, json_wanted, printer };
+    let kept = Kept::of(client, &placed, &args.name, home);
+    let connecting =
+        Connecting { args, client, placed, settings, kept, ours, json_wanted, printer };
     if args.undo { connecting.undo() } else { connecting.connect() }
 }
 
@@ -173,7 +180,7 @@ impl Connecting<'_> {
         done.doubt(doubts);
         let entry = json!({"command": self.ours.program, "args": self.ours.args()});
         let document = json!({
-            "client": self.args.client.name(),
+            "client": self.client.name(),
             "file": self.placed.path.to_string_lossy(),
             "name": self.args.name,
             "state": state.name(),
@@ -220,7 +227,7 @@ impl State {
 
     /// The same for people.
     fn words(self, of: &Connecting<'_>) -> Vec<String> {
-        let client = of.args.client.name();
+        let client = of.client.name();
         let (name, file) = (line(&of.args.name), line(&of.placed.shown()));
         let command: Vec<_> =
             std::iter::once(of.ours.program.as_str()).chain(of.ours.args()).collect();
