@@ -200,6 +200,28 @@ fn the_page_of_a_policy_that_cannot_be_read_names_every_line_that_is_wrong() {
 }
 
 #[test]
+fn while_nothing_can_be_called_every_page_that_would_say_otherwise_says_so() {
+    let desk = Desk::new();
+    let running = Running::start(&desk);
+    let cookie = cookie(&running);
+    let page = |path: &str| ask(&running, "GET", path, &[("Cookie", &cookie)], "").body;
+    let pages = [
+        ("/", "No tool can be called</h1>", "Nothing needs you"),
+        ("/machine", "cannot be relied on now, so nothing is called", "or better: that is so"),
+        ("/approvals", "no new question comes here until", "come here as soon as"),
+    ];
+    for (path, closed, open) in pages {
+        let shown = page(path);
+        assert!(shown.contains(open) && !shown.contains(closed), "{path}: {shown}");
+    }
+    super::common::write_below(&desk.path("home"), "policy.toml", "[nonsense]\n");
+    for (path, closed, open) in pages {
+        let shown = page(path);
+        assert!(shown.contains(closed) && !shown.contains(open), "{path}: {shown}");
+    }
+}
+
+#[test]
 fn everything_that_waits_is_denied_at_once() {
     let desk = Desk::new();
     let echo = repository().join("examples/mcpkg/echo");

@@ -201,7 +201,7 @@ fn no_log_has_a_token() {
     assert_eq!(words(&ask(&good, &call).last()["result"]), "hi");
     assert!(ask(&good, &json!({ "name": "nobody" })).last()["error"].is_object());
     desk.done(&["disable", "mcpb:plain"]);
-    assert!(ask(&good, &call).last()["error"].is_object());
+    assert_eq!(ask(&good, &call).last()["result"]["isError"], true);
     assert_eq!(ask(&bad, &call).status, 401);
     let plain = |bearer: &str| {
         gate.send("POST", "/v1/tools/plain_say/call", &[("authorization", bearer)], "{}").status

@@ -182,7 +182,7 @@ fn what_is_changed_on_the_disk_is_not_called() {
     crate::gate::until("the refusal", || {
         let answer = gate.ask("/mcp", "tools/call", json!({ "name": name }));
         assert_ne!(answer["result"]["structuredContent"]["word"], "wrong");
-        answer["error"]["code"] == -32602
+        answer["result"]["isError"] == true
     });
 }
 
@@ -196,12 +196,12 @@ fn while_the_policy_cannot_be_read_nothing_is_called() {
     let good = std::fs::read_to_string(&path).unwrap();
     std::fs::write(&path, format!("{good}\n[package.one]\nalow = false\n")).unwrap();
     let refused = call();
-    let words = refused["error"]["message"].as_str().unwrap_or_else(|| panic!("{refused}"));
+    let words = refused["result"]["content"][0]["text"].as_str().unwrap_or_default();
     assert!(
         words.contains("until its owner mends this") && words.contains("policy.toml"),
         "{words}"
     );
-    assert_eq!(gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"], json!([]));
+    assert_eq!(names(&gate.ask("/mcp", "tools/list", json!({}))), ["find_tools"]);
     for (method, path) in [("GET", "/v1/tools.json"), ("POST", "/v1/tools/one_say/call")] {
         let closed = gate.send(method, path, &[], "");
         assert_eq!(closed.status, 503, "{closed:?}");

@@ -307,7 +307,9 @@ fn a_client_starts_us_instead_and_again_what_it_started_before() {
     assert_eq!(called["result"]["structuredContent"]["sum"], 8, "{called}");
     desk.done(&["disable", "dice"]);
     let [_, called] = dice();
-    assert_eq!(called["error"]["code"], -32_602, "agents know nothing of it: {called}");
+    let refused = &called["result"];
+    let code = &refused["structuredContent"]["error"]["code"];
+    assert_eq!((&refused["isError"], code), (&json!(true), &json!("denied")), "{called}");
     desk.done(&["enable", "dice"]);
     // Once more changes nothing.
     assert_eq!(
