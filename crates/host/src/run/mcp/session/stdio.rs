@@ -139,7 +139,11 @@ impl Way {
     fn hand_over(&self, place: mpsc::Permit<'_, Vec<u8>>, message: Vec<u8>) {
         let mut told = lock(&self.told);
         let mut text = std::mem::take(&mut told.gathered);
-        text.extend_from_slice(&message);
+        if text.is_empty() {
+            text = message;
+        } else {
+            text.extend_from_slice(&message);
+        }
         if !text.is_empty() {
             told.queued += 1;
             place.send(text);
