@@ -12,24 +12,11 @@ mod sealed;
 use std::process::Command;
 
 use gate::Gate;
+use testkit::desktop;
 
-/// Runs a test of this file in a desktop session with an empty keyring that is open.
+/// Runs a test of this file where a keyring is open.
 fn in_session(test: &str) {
-    let home = tempfile::tempdir().unwrap();
-    let line = format!(
-        "printf pass | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1; \
-         exec \"$0\" {test} --exact --ignored --nocapture --test-threads=1"
-    );
-    let done = Command::new("dbus-run-session")
-        .args(["--", "sh", "-c", &line])
-        .arg(std::env::current_exe().unwrap())
-        .env("HOME", home.path())
-        .env("XDG_RUNTIME_DIR", home.path())
-        .env_remove("XDG_DATA_HOME")
-        .output()
-        .expect("dbus is installed");
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    assert!(said.contains("1 passed"), "{said}\n{}", String::from_utf8_lossy(&done.stderr));
+    desktop::in_session(test, desktop::KEYRING);
 }
 
 #[test]

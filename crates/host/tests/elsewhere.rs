@@ -186,32 +186,14 @@ async fn a_build_without_a_keyring_says_so() {
 
 #[cfg(feature = "keyring")]
 mod keyring {
-    use std::process::Command;
+    use testkit::desktop::{KEYRING, in_session};
 
     use super::*;
 
-    /// Runs a test of this file in a desktop session of its own.
-    fn in_session(test: &str, prepare: &str) {
-        let home = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let line = format!("{prepare} exec \"$0\" {test} --exact --ignored --nocapture");
-        let done = Command::new("dbus-run-session")
-            .args(["--", "sh", "-c", &line])
-            .arg(std::env::current_exe().unwrap())
-            .env("HOME", home.path())
-            .env("XDG_RUNTIME_DIR", home.path())
-            .env_remove("XDG_DATA_HOME")
-            .output()
-            .expect("dbus is installed");
-        let said = String::from_utf8_lossy(&done.stdout).into_owned();
-        assert!(said.contains("1 passed"), "{said}\n{}", String::from_utf8_lossy(&done.stderr));
-    }
-
     #[test]
     fn the_keyring_is_asked_where_the_policy_names_the_reference() {
-        let unlocked =
-            "printf pass | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1;
-            printf s3cret-value | secret-tool store --label=x service haft-test username me;";
-        in_session("keyring::a_child_asks", unlocked);
+        let kept = "printf s3cret-value | secret-tool store --label=x service haft-test username me;";
+        in_session("keyring::a_child_asks", &format!("{KEYRING} {kept}"));
     }
 
     #[test]

@@ -12,6 +12,7 @@
 //! | [`bytes`] | JSON as text, and text that is damaged |
 //! | [`archives`] | zip archives, clean and hostile, and a writer that writes any field wrongly |
 //! | [`postgres`], [`bucket`], [`issuer`], [`collector`] | servers of their own for a test, where they are installed |
+//! | [`desktop`] | a desktop session of its own for a test |
 //! | [`gate`] | a way to a server that can be closed |
 //! | [`fuzz`] | what must hold for any bytes at all |
 //!
@@ -23,6 +24,8 @@ pub mod bucket;
 pub mod bytes;
 #[cfg(unix)]
 pub mod collector;
+#[cfg(unix)]
+pub mod desktop;
 pub mod docs;
 pub mod documents;
 pub mod draws;

@@ -8,38 +8,17 @@ use std::io::Write;
 use std::process::{Command, Stdio};
 
 use common::secret;
+use testkit::desktop::{KEYRING, in_session};
 use vault::keyring::{Keyring, KeyringError};
-
-/// Runs a test of this file in a session with an empty keyring.
-fn in_session(test: &str, prepare: &str) {
-    let home = tempfile::tempdir().unwrap();
-    let line =
-        format!("{prepare} exec \"$0\" {test} --exact --ignored --nocapture --test-threads=1");
-    let done = Command::new("dbus-run-session")
-        .args(["--", "sh", "-c", &line])
-        .arg(std::env::current_exe().unwrap())
-        .env("HOME", home.path())
-        .env("XDG_RUNTIME_DIR", home.path())
-        .env_remove("XDG_DATA_HOME")
-        .output()
-        .expect("dbus is installed");
-    let said = String::from_utf8_lossy(&done.stdout).into_owned();
-    let complaint = String::from_utf8_lossy(&done.stderr).into_owned();
-    assert!(said.contains("1 passed"), "{said}\n{complaint}");
-}
-
-/// Starts GNOME's keyring, open.
-const UNLOCKED: &str =
-    "printf pass | gnome-keyring-daemon --unlock --components=secrets >/dev/null 2>&1;";
 
 #[test]
 fn a_value_is_kept_found_and_removed() {
-    in_session("a_child_keeps_and_finds", UNLOCKED);
+    in_session("a_child_keeps_and_finds", KEYRING);
 }
 
 #[test]
 fn a_locked_keyring_is_told_and_nobody_is_asked() {
-    in_session("a_child_is_locked_out", UNLOCKED);
+    in_session("a_child_is_locked_out", KEYRING);
 }
 
 #[test]

@@ -221,14 +221,19 @@ fn while_nothing_can_be_called_every_page_that_would_say_otherwise_says_so() {
     }
 }
 
-#[test]
-fn everything_that_waits_is_denied_at_once() {
+/// A home where an echo is installed and served, and what an agent shows there.
+fn echoing() -> (Desk, Running, String) {
     let desk = Desk::new();
     let echo = repository().join("examples/mcpkg/echo");
     desk.done(&["install", echo.to_str().unwrap(), "--yes"]);
     let token = desk.done(&["token", "new", "agent"]).stdout;
-    let token = format!("Bearer {}", token.trim());
     let running = Running::start(&desk);
+    (desk, running, format!("Bearer {}", token.trim()))
+}
+
+#[test]
+fn everything_that_waits_is_denied_at_once() {
+    let (desk, running, token) = echoing();
     let waiting = || desk.done(&["approve", "list", "--json"]).json().as_array().unwrap().len();
     for (count, message) in ["a", "b"].into_iter().enumerate() {
         let body = serde_json::json!({ "message": message }).to_string();
@@ -253,12 +258,7 @@ fn everything_that_waits_is_denied_at_once() {
 
 #[test]
 fn a_yes_to_a_first_call_says_how_long_it_counts() {
-    let desk = Desk::new();
-    let echo = repository().join("examples/mcpkg/echo");
-    desk.done(&["install", echo.to_str().unwrap(), "--yes"]);
-    let token = desk.done(&["token", "new", "agent"]).stdout;
-    let token = format!("Bearer {}", token.trim());
-    let running = Running::start(&desk);
+    let (desk, running, token) = echoing();
     let call = |message: &str| {
         let body = serde_json::json!({ "message": message }).to_string();
         ask(&running, "POST", "/v1/tools/demo_echo/call", &[("Authorization", &token)], &body)

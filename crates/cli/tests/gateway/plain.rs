@@ -122,12 +122,17 @@ fn whatever_a_format_calls_a_tool_leads_to_it() {
     }
 }
 
+/// A server with two tools that say what they are called.
+fn of_two(scripts: &Desk, name: &str, tools: [&str; 2]) -> String {
+    let tools = tools.map(|tool| json!({ "name": tool, "inputSchema": { "type": "object" } }));
+    let tools = serde_json::to_string(&tools).unwrap();
+    speaking(scripts.0.path(), name, "", &tools, r#"_words(params["name"])"#)
+}
+
 #[test]
 fn names_that_no_files_could_have_side_by_side_are_told_as_they_are_called() {
     let scripts = Desk::new();
-    let tool = |name: &str| format!(r#"{{"name": "{name}", "inputSchema": {{"type": "object"}}}}"#);
-    let tools = format!("[{}, {}]", tool("say"), tool("Say"));
-    let path = speaking(scripts.0.path(), "plain", "", &tools, r#"_words(params["name"])"#);
+    let path = of_two(&scripts, "plain", ["say", "Say"]);
     let desk = home(&[("plain", &path)], OPEN);
     let agent = token(&desk, &["agent"]);
     let gate = Gate::open(&desk, &[]);
@@ -238,9 +243,7 @@ fn what_only_a_catalog_declares_has_the_version_that_it_is_declared_with() {
 #[test]
 fn a_profile_of_some_actions_tells_of_no_others_and_hides_nothing_that_is_off() {
     let scripts = Desk::new();
-    let tool = |name: &str| format!(r#"{{"name": "{name}", "inputSchema": {{"type": "object"}}}}"#);
-    let tools = format!("[{}, {}]", tool("say"), tool("wipe"));
-    let path = speaking(scripts.0.path(), "two", "", &tools, r#"_words(params["name"])"#);
+    let path = of_two(&scripts, "two", ["say", "wipe"]);
     let policy = format!(
         "{OPEN}[profile.half]\ntools = [\"two#say\"]\n[profile.default]\ntools = [\"demo.echo\"]\n"
     );
