@@ -1,10 +1,11 @@
 //! What in a policy may not be meant, as far as this machine knows: folders that are not there, packages that nobody
-//! has, actions that they do not have.
+//! has, actions that they do not have, and what agents would be shown if it were installed.
 
 use std::path::PathBuf;
 
+use install::project::View;
 use policy::Policy;
-use policy::policy::Doubt;
+use policy::policy::{Doubt, Which};
 
 use crate::declared::Declared;
 use crate::exit::Failure;
@@ -12,6 +13,7 @@ use crate::home::Home;
 use crate::installed;
 use crate::owner;
 use crate::printer::{Printer, line};
+use crate::project;
 use crate::seen::Seen;
 
 /// All that there is to doubt. Whoever only looks makes no ledger.
@@ -24,6 +26,7 @@ pub(crate) fn doubts(policy: &Policy, home: &Home) -> Result<Vec<Doubt>, Failure
         let key = format!("folders.{name}");
         found.extend(gone.map(|one| Doubt::new(&*key, format!("`{}` is not there", line(one)))));
     }
+    found.extend(of_shown(policy, home)?);
     if policy.packages.is_empty() {
         return Ok(found);
     }
@@ -57,6 +60,35 @@ pub(crate) fn doubts(policy: &Policy, home: &Home) -> Result<Vec<Doubt>, Failure
         }
     }
     Ok(found)
+}
+
+/// What agents are shown by it that is not installed.
+fn of_shown(policy: &Policy, home: &Home) -> Result<Vec<Doubt>, Failure> {
+    let mut all = vec![("agents.pinned".to_owned(), &policy.agents.pinned)];
+    for (name, profile) in &policy.profiles {
+        all.push((format!("profile.{name}.tools"), &profile.tools));
+        all.push((format!("profile.{name}.pinned"), &profile.pinned));
+    }
+    all.retain(|(_, which)| !which.is_empty());
+    if all.is_empty() {
+        return Ok(Vec::new());
+    }
+    let view = project::view(home, Printer::silent())?;
+    let doubts = all.into_iter().flat_map(|(key, which)| {
+        let absent = absent(which, &view);
+        absent.map(move |message| Doubt::new(&*key, message)).collect::<Vec<_>>()
+    });
+    Ok(doubts.collect())
+}
+
+/// What to say of each that is meant by name and is not installed.
+pub(crate) fn absent<'a>(
+    which: impl IntoIterator<Item = &'a Which>,
+    view: &View,
+) -> impl Iterator<Item = String> {
+    let there = view.listed();
+    let absent = which.into_iter().filter(move |one| !there.iter().any(|two| one.is_of(&two.id)));
+    absent.map(|one| format!("nothing that is installed is `{}`", line(&one.to_string())))
 }
 
 /// A folder of a policy, in which `~` is the owner's own.

@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use host::{CallError, Kind, Tool};
 use ledger::audit;
 use policy::Denial;
+use policy::policy::Presence;
 use serde_json::{Value, json};
 
 use crate::gateway::Gateway;
@@ -51,6 +52,9 @@ pub(crate) fn closed(words: &str) -> Value {
 /// The same as [`told`], for programs.
 pub(crate) fn value(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value {
     let (id, console) = (tool.package.canonical_id(), gateway.console.as_deref());
+    // Where the owner has to be at a terminal, the console only shows what waits.
+    let presence = gateway.shelf.newest().policy.approval.owner_presence;
+    let console = console.filter(|_| presence == Presence::Any);
     let remedies = gateway.shelf.steward().remedies(error, tool);
     let mut told = json!({ "code": error.kind.code(), "message": message(error) });
     if let Some(grant) = grant(error, &id, console, &remedies) {

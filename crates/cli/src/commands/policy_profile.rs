@@ -8,6 +8,7 @@ use toml_edit::{Array, DocumentMut, Item, Table, value};
 use crate::ask::Ask;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::policy_doubts::absent;
 use crate::policy_file::PolicyFile;
 use crate::printer::{Printer, line};
 use crate::{output, owner, project};
@@ -75,12 +76,8 @@ pub(super) fn run(
             }
             write(home, &added(&text, name, &profile)?)?;
             let view = project::view(home, printer)?;
-            for one in profile.tools.iter().chain(&profile.pinned) {
-                if !view.listed().iter().any(|listed| one.is_of(&listed.id)) {
-                    let words =
-                        format!("nothing that is installed is `{}`", line(&one.to_string()));
-                    printer.warn(&words);
-                }
+            for words in absent(profile.tools.iter().chain(&profile.pinned), &view) {
+                printer.warn(&words);
             }
             tell(
                 &json!({ "added": to_value(name, &profile) }),
@@ -113,7 +110,8 @@ pub(super) fn run(
                     "Profile default is forgotten: /mcp and `haft mcp` show everything now"
                         .to_owned()
                 } else {
-                    format!("Profile {} is forgotten", line(name))
+                    let name = line(name);
+                    format!("Profile {name} is forgotten; a client that was connected with `--profile {name}` sees no tools now")
                 },
                 json_wanted,
                 printer,

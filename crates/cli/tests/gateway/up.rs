@@ -195,5 +195,6 @@ fn a_place_that_somebody_has_is_told_before_anything_is_made() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let place = taken.local_addr().unwrap().to_string();
     desk.refused(&["up", "--listen", &place], 6, &format!("failed to listen at {place}"));
+    desk.refused(&["up", "--listen", "0.0.0.0:0"], 2, "`haft serve --listen 0.0.0.0:0` is for");
     assert!(!desk.path("home").exists());
 }

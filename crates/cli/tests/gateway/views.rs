@@ -115,6 +115,9 @@ fn profiles_are_written_into_the_policy_and_taken_out_again() {
     let doubtful = desk.done(&["policy", "profile", "add", "typo", "oen", "two*"]).stderr;
     assert!(doubtful.contains("nothing that is installed is `oen`"), "{doubtful}");
     assert!(!doubtful.contains("two"), "{doubtful}");
+    let checked = desk.done(&["policy", "check"]).stderr;
+    let doubt = "warning: `profile.typo.tools`: nothing that is installed is `oen`";
+    assert!(checked.contains(doubt) && checked.matches("warning").count() == 1, "{checked}");
     // What was there before is as it was.
     let text = std::fs::read_to_string(desk.path("home/policy.toml")).unwrap();
     assert!(

@@ -87,7 +87,13 @@ impl Own {
                 json!(["tool"]),
             ),
         };
-        let is_call = matches!(self, Self::Call | Self::Install);
+        let [reads, destroys, is_idempotent, is_open] = match self {
+            Self::Find | Self::Describe => [true, false, true, false],
+            // It may be a call of anything.
+            Self::Call => [false, true, false, true],
+            Self::Request => [false, false, true, false],
+            Self::Install => [false, false, true, true],
+        };
         json!({
             "name": self.name(),
             "title": self.name(),
@@ -95,10 +101,10 @@ impl Own {
             "inputSchema": { "type": "object", "properties": properties, "required": required, "additionalProperties": false },
             "annotations": {
                 "title": self.name(),
-                "readOnlyHint": !is_call,
-                "destructiveHint": is_call,
-                "idempotentHint": !is_call,
-                "openWorldHint": is_call,
+                "readOnlyHint": reads,
+                "destructiveHint": destroys,
+                "idempotentHint": is_idempotent,
+                "openWorldHint": is_open,
             },
         })
     }

@@ -14,7 +14,7 @@ use crate::error::Kind;
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What is told of a call that ended because its package was switched off, revoked or removed meanwhile.
-pub const SWITCHED_OFF: &str = "its package was switched off while it ran, so it was ended";
+pub const SWITCHED_OFF: &str = "its package was switched off, revoked or removed while it ran, so it was ended";
 
 /// The calls that are under way.
 #[derive(Debug, Default)]

@@ -42,6 +42,11 @@ pub(crate) struct UpArgs {
 
 pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printer) -> Outcome {
     if let Some(place) = args.listen {
+        if !place.ip().is_loopback() {
+            let message = "`haft up` is for this machine alone";
+            let hint = format!("`haft serve --listen {place}` is for others too");
+            return Err(Failure::invalid(message).hint(hint));
+        }
         // Nothing is made ready for a place that somebody else has.
         TcpListener::bind(place).map_err(|error| serve::not_free(place, error))?;
     }
