@@ -195,10 +195,15 @@ fn scopes(error: &CallError) -> String {
     named.filter(is_word).map(|scope| format!(" --scope {scope}")).collect()
 }
 
+/// When that comes back which a call had no more of.
+pub(crate) fn free_at(error: &CallError) -> Option<&str> {
+    error.details["limit"]["free_at"].as_str()
+}
+
 /// Whether to try again, and when.
 fn retry(error: &CallError, remedies: &[String]) -> Cow<'static, str> {
     // What was used up comes back.
-    if let Some(free) = error.details["limit"]["free_at"].as_str() {
+    if let Some(free) = free_at(error) {
         return format!("Make the same call again after {free}, and not before.").into();
     }
     let words = match &error.kind {

@@ -441,7 +441,7 @@ fn to_value(ticket: &Ticket) -> Value {
         "surface": ticket.asked.surface,
         "client": shown["client"],
         "client_says": shown["client_says"],
-        "session": ticket.shown.session,
+        "session": host::records::conversation(ticket),
         "since": ticket.created.to_string(),
         "expires": ticket.expires.to_string(),
     });

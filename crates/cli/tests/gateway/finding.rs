@@ -40,6 +40,9 @@ fn too_many_tools_are_kept_out_of_sight_and_found() {
     let tools = found["structuredContent"]["tools"].as_array().unwrap();
     assert_eq!(tools[0]["name"], "many_translate_text", "{found}");
     assert!(tools.len() <= 3 && found["structuredContent"]["of"] == 200);
+    let none = gate.call("/mcp", "find_tools", json!({ "query": "zxqj" }));
+    let hint = none["structuredContent"]["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("request_tool asks the owner"), "{none}");
     let shown = gate.call("/mcp", "describe_tool", json!({ "name": "many_translate_text" }));
     assert_eq!(shown["structuredContent"]["tool"]["inputSchema"]["required"], json!(["text"]));
     let called = gate.call(

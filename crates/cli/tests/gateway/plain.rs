@@ -122,6 +122,22 @@ fn whatever_a_format_calls_a_tool_leads_to_it() {
     }
 }
 
+#[test]
+fn a_budget_that_is_used_up_says_when_it_comes_back() {
+    let policy = format!("{OPEN}[budget]\ncalls_per_day = 1\n");
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "plain", "say", "return 'hi'");
+    let desk = home(&[("plain", &path)], &policy);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let call = || gate.send("POST", "/v1/tools/plain_say/call", &[], "{}");
+    assert_eq!(call().status, 200);
+    let refused = call();
+    assert_eq!(refused.status, 429, "{refused:?}");
+    let seconds: u32 = refused.headers["retry-after"].parse().unwrap();
+    assert!((1..=86_400).contains(&seconds), "{refused:?}");
+    assert!(refused.body.contains("and not before"), "{refused:?}");
+}
+
 /// A server with two tools that say what they are called.
 fn of_two(scripts: &Desk, name: &str, tools: [&str; 2]) -> String {
     let tools = tools.map(|tool| json!({ "name": tool, "inputSchema": { "type": "object" } }));

@@ -245,7 +245,20 @@ async fn found(asked: &Asked, stock: &Stock, list: &List, query: &str, limit: us
         .take(limit)
         .map(|offer| json!({ "name": offer.name, "id": offer.package.id, "summary": summary(offer.summary()) }))
         .collect();
-    structured(asked, &json!({ "tools": tools, "of": list.offers.len() }))
+    let mut told = json!({ "tools": tools, "of": list.offers.len() });
+    if tools.is_empty() {
+        told["hint"] = match stock.policy.agents.install {
+            AgentInstall::Never => "Nothing that is here fits; other words may find more.",
+            AgentInstall::Request => {
+                "Nothing that is here fits; other words may find more, and request_tool asks the owner for what is missing."
+            }
+            AgentInstall::Allow => {
+                "Nothing that is here fits; other words may find more, and install_tool installs a tool by its id."
+            }
+        }
+        .into();
+    }
+    structured(asked, &told)
 }
 
 /// The beginning of a text, where it is long.

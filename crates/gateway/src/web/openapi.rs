@@ -70,7 +70,7 @@ fn of_tools() -> Value {
         "/v1/tools/{name}/call": { "post": operation("callTool", "Calls a tool; the body is what it takes", json!({
             "parameters": [tool_name()],
             "requestBody": body(&json!({ "type": "object" })),
-            "responses": with_refusals(result(), &["400", "404", "409", "502", "503", "504"]),
+            "responses": with_refusals(result(), &["400", "404", "409", "429", "502", "503", "504"]),
         })) },
     })
 }
@@ -120,7 +120,7 @@ fn of_capabilities() -> Value {
                 "properties": { "id": { "type": "string" }, "action": { "type": ["string", "null"] }, "input": {} },
                 "required": ["id"],
             })),
-            "responses": with_refusals(result(), &["400", "404", "409", "502", "503", "504"]),
+            "responses": with_refusals(result(), &["400", "404", "409", "429", "502", "503", "504"]),
         })) },
         "/capability/install": { "post": operation("installCapability", "Installs a package of a registry; takes the role `installer`", json!({
             "requestBody": body(&json!({
@@ -276,13 +276,14 @@ fn schemas() -> Value {
 }
 
 /// What is said of each status that is a refusal.
-const REFUSALS: [(&str, &str); 9] = [
+const REFUSALS: [(&str, &str); 10] = [
     ("400", "The request is not what it should be"),
     ("401", "No token that counts was shown"),
     ("403", "It may not be done, or not without the owner's word"),
     ("404", "There is no such thing"),
     ("409", "It cannot be done as things are"),
     ("413", "The body is too large"),
+    ("429", "A budget has none left; Retry-After says when it has"),
     ("502", "The tool failed"),
     ("503", "The tool cannot be run now"),
     ("504", "The tool took too long"),

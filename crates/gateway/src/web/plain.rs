@@ -5,10 +5,11 @@ use std::sync::Arc;
 
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
-use axum::http::header::CONTENT_TYPE;
+use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::Response;
 use host::{CallError, Kind, Output, TraceContext};
+use ledger::Time;
 use manifest::export::{Context, Export, Format, Name, Options, export};
 use serde_json::{Value, json};
 
@@ -235,7 +236,13 @@ pub(super) fn answered(
         Ok(output) => json_of(StatusCode::OK, &json!({ "result": output.into_value() })),
         Err(error) => {
             let told = refusal::value(&error, &offer.tool, gateway);
-            json_of(status_of(&error), &json!({ "error": told }))
+            let mut response = json_of(status_of(&error), &json!({ "error": told }));
+            if let Some(free) = refusal::free_at(&error).and_then(Time::parse) {
+                let left = free.unix_millis() - host::records::now().unix_millis();
+                let seconds = u64::try_from(left).unwrap_or_default().div_ceil(1000);
+                response.headers_mut().insert(RETRY_AFTER, seconds.into());
+            }
+            response
         }
     }
 }
@@ -243,6 +250,7 @@ pub(super) fn answered(
 /// The status of a failure.
 pub(super) fn status_of(error: &CallError) -> StatusCode {
     match &error.kind {
+        _ if refusal::free_at(error).is_some() => StatusCode::TOO_MANY_REQUESTS,
         Kind::BadInput => StatusCode::BAD_REQUEST,
         Kind::Unknown => StatusCode::NOT_FOUND,
         Kind::Denied
