@@ -74,7 +74,7 @@ fn can_elicit(making: &Making<'_>) -> bool {
 
 /// Our own words with the whole input; the tool's own are quoted beneath.
 fn form(making: &Making<'_>, question: &Question, error: &CallError) -> Value {
-    let (offer, input) = (making.offer, &making.input);
+    let (offer, input) = (&making.offer, &making.input);
     let quoted = error.details["message"].as_str();
     let quoted = quoted.map(|words| format!("\nThe tool itself says: {words:?}"));
     let message = format!(

@@ -155,8 +155,8 @@ pub(crate) async fn call(
     mut arguments: Value,
     answers: Answers,
 ) -> Result<String, Error> {
-    if let Some(refused) = closed(asked, stock) {
-        return Ok(refused);
+    if let Some(words) = stock.closed_to(&asked.client.view) {
+        return Ok(refused(asked, &words, &refusal::closed(&words)));
     }
     let list = stock.list(&asked.client.view);
     let name = arguments["name"].as_str().map(str::to_owned);
@@ -190,8 +190,8 @@ pub(crate) async fn call(
             if let Some(offer) = stock.list(&asked.client.view).offer(name) {
                 return make(gateway, asked, &stock, offer, passed, answers).await;
             }
-            match out_of_reach(gateway, asked, &stock, name).await {
-                Some(refused) => Ok(refused),
+            match not_reached(gateway, asked, &stock, name).await {
+                Some(refused) => Ok(result::whole(refused, asked.revision)),
                 None => Ok(no_such(gateway, asked, &stock, Some(name)).await),
             }
         }
@@ -297,25 +297,23 @@ async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&
     wrong(asked, &format!("there is no tool `{name}`; {near}"))
 }
 
-/// What a client is told that called what is switched off or broken, which is written down.
-pub(crate) async fn out_of_reach(
+/// What a client is told that called what cannot be called: it is switched off or broken, which is written down, or nothing is called at
+/// all.
+pub(crate) async fn not_reached(
     gateway: &Gateway,
     asked: &Asked,
     stock: &Stock,
     name: &str,
-) -> Option<String> {
-    let (package, action) = stock.out_of_reach(&asked.client.view, name).await?;
+) -> Option<Value> {
+    let view = &asked.client.view;
+    let Some((package, action)) = stock.out_of_reach(view, name).await else {
+        return stock.closed_to(view).map(|words| refusal_of(&words, &refusal::closed(&words)));
+    };
     let (surface, console) = (asked.surface(), gateway.console.as_deref());
     let by = (surface.name(), surface.client());
     refusal::note_out_of_reach(stock, &package, (name, &action), by);
     let words = refusal::out_of_reach_in_words(&package, console);
-    Some(refused(asked, &words, &refusal::out_of_reach(&package, console)))
-}
-
-/// What a client is told to whom nothing can be called.
-pub(crate) fn closed(asked: &Asked, stock: &Stock) -> Option<String> {
-    let words = stock.closed_to(&asked.client.view)?;
-    Some(refused(asked, &words, &refusal::closed(&words)))
+    Some(refusal_of(&words, &refusal::out_of_reach(&package, console)))
 }
 
 /// What is wrong with what was asked for.
@@ -326,7 +324,12 @@ fn wrong(asked: &Asked, words: &str) -> String {
 
 /// What was not done, in words and for programs.
 fn refused(asked: &Asked, words: &str, error: &Value) -> String {
+    result::whole(refusal_of(words, error), asked.revision)
+}
+
+/// The same before it is written for a revision.
+fn refusal_of(words: &str, error: &Value) -> Value {
     let code = format!("(code: {})", error["code"].as_str().unwrap_or_default());
     let words = if words.ends_with(&code) { words.to_owned() } else { format!("{words} {code}") };
-    result::whole(refusal::in_result(&words, error), asked.revision)
+    refusal::in_result(&words, error)
 }

@@ -163,11 +163,11 @@ pub(crate) fn begin(making: &Making<'_>, running: Running, opened: Opened) -> St
     let mut told = task.to_value(&name);
     told["resultType"] = "task".into();
     let (gateway, asked) = (Arc::clone(making.gateway), making.asked.clone());
-    let (stock, offer) = (Arc::clone(making.stock), Arc::clone(making.offer));
+    let (stock, offer) = (Arc::clone(&making.stock), Arc::clone(&making.offer));
     let (input, looked_away) = (making.input.clone(), making.looked_away);
     let resumed = making.resumed.clone();
     tokio::spawn(async move {
-        let (gateway, asked, stock, offer) = (&gateway, &asked, &stock, &offer);
+        let (gateway, asked) = (&gateway, &asked);
         let mut making = Making { gateway, asked, stock, offer, input, looked_away, resumed };
         let Running { call, mut questions } = running;
         let later = questions.later();

@@ -25,6 +25,9 @@ use crate::watch::Calling;
 /// How often a call may be made again with what its client was asked for it.
 const MOST_ROUNDS: usize = 10;
 
+/// What is told of a tool that was there when its call began.
+const GONE: &str = "the tool is not there any more";
+
 /// How many questions a task shows at a time.
 const MOST_SHOWN: usize = 16;
 
@@ -88,10 +91,10 @@ async fn not_there(
     stock: &Stock,
     name: &str,
 ) -> Result<String, Error> {
-    let refused = finding::out_of_reach(gateway, asked, stock, name).await;
-    refused
-        .or_else(|| finding::closed(asked, stock))
-        .ok_or_else(|| Error::new(Code::BadParameters, format!("Unknown tool: {name}")))
+    match finding::not_reached(gateway, asked, stock, name).await {
+        Some(refused) => Ok(result::whole(refused, asked.revision)),
+        None => Err(Error::new(Code::BadParameters, format!("Unknown tool: {name}"))),
+    }
 }
 
 /// What a client brings that was asked for before.
@@ -116,8 +119,8 @@ impl Answers {
 pub(crate) struct Making<'m> {
     pub(crate) gateway: &'m Arc<Gateway>,
     pub(crate) asked: &'m Asked,
-    pub(crate) stock: &'m Arc<Stock>,
-    pub(crate) offer: &'m Arc<Offer>,
+    pub(crate) stock: Arc<Stock>,
+    pub(crate) offer: Arc<Offer>,
     pub(crate) input: String,
     /// Whether the client's person was asked for the owner's word, and gave none.
     pub(crate) looked_away: bool,
@@ -160,6 +163,7 @@ pub(crate) async fn make(
 ) -> Result<String, Error> {
     let input = arguments.to_string();
     let (looked_away, resumed) = (false, None);
+    let (stock, offer) = (Arc::clone(stock), Arc::clone(offer));
     let mut making = Making { gateway, asked, stock, offer, input, looked_away, resumed };
     let Some(state) = &answers.state else {
         let resumed = answers.responses.map(|responses| Resumed { responses, state: None });
@@ -191,7 +195,7 @@ fn not_ours() -> Error {
 impl Making<'_> {
     /// What a state that is handed out for it is bound to.
     fn binding(&self) -> Binding {
-        let Offer { package, action, .. } = &**self.offer;
+        let Offer { package, action, .. } = &*self.offer;
         let who = &self.asked.client.name;
         let view = self.asked.client.view.name();
         Binding::of(&[who, &view, "tools/call", &package.id, action, &self.input])
@@ -223,7 +227,7 @@ impl Making<'_> {
         if self.is_of_server() || later.is_some() {
             order.peer = Some(self.asked.asker(later.cloned()));
         }
-        Undertaking::new(self.gateway, self.stock, self.offer, order, calling)
+        Undertaking::new(self.gateway, &self.stock, &self.offer, order, calling)
     }
 
     /// Whether a server is behind it, which may have something to say while it works.
@@ -315,10 +319,34 @@ impl Making<'_> {
                 }
                 (Err(refused), _) => return Err(refused),
             };
+            if let Some(refused) = self.look_again().await {
+                return Ok(Ended::Whole(refused));
+            }
             let brought = self.answered(state, responses).await?;
             call = self.undertake(brought, later);
         }
         Err(Error::new(Code::Internal, format!("the call asked more than {MOST_ROUNDS} times")))
+    }
+
+    /// Goes on with what is installed and allowed now: whoever was asked may have thought about it for long. What is told where it
+    /// cannot be called any more.
+    async fn look_again(&mut self) -> Option<Value> {
+        let (gateway, name) = (self.gateway, &*self.offer.name);
+        let stock = gateway.shelf.stock_for_call().await;
+        let stock = gateway.shelf.stock_with(stock, &self.offer.package).await;
+        let is_it = |offer: &&Arc<Offer>| {
+            offer.package.id == self.offer.package.id && offer.action == self.offer.action
+        };
+        match stock.list(&self.asked.client.view).offer(name).filter(is_it).cloned() {
+            Some(offer) => {
+                (self.stock, self.offer) = (stock, offer);
+                None
+            }
+            None => Some(match finding::not_reached(gateway, self.asked, &stock, name).await {
+                Some(refused) => refused,
+                None => refusal::in_result(GONE, &json!({ "code": "unknown_tool", "message": GONE })),
+            }),
+        }
     }
 
     /// Asks the client. A person is shown one question after the other, a task shows all that it waits for.
@@ -424,7 +452,7 @@ fn wanted(said: &Value) -> Option<(Map<String, Value>, State)> {
     is_anything.then_some((requests, State::Server(state)))
 }
 
-/// Whether a view shows single tools at all.
+/// Whether a view is one package, passed through.
 pub(crate) fn is_raw(view: &View) -> bool {
     matches!(view, View::Raw(_))
 }
