@@ -25,7 +25,7 @@ pub(crate) struct Wanted {
 impl Wanted {
     /// The entry that a new passphrase is kept in: where that is wanted, or where an older one is.
     pub(crate) fn entry(self, home: &Home) -> Result<Option<Entry>, Failure> {
-        if self.keyring { Entry::to_keep(home).map(Some) } else { Ok(Entry::there(home)) }
+        if self.keyring { Entry::to_keep(home).map(Some) } else { Entry::there(home) }
     }
 }
 
@@ -69,9 +69,14 @@ mod desktop {
             }
         }
 
-        /// The one that is there.
-        pub(crate) fn there(home: &Home) -> Option<Self> {
-            Self::of(home.path()).ok().filter(|entry| entry.get().is_ok())
+        /// The one that is there. One that cannot be written is a failure, before anything else is another.
+        pub(crate) fn there(home: &Home) -> Result<Option<Self>, Failure> {
+            // Where there is no keyring, there is no entry.
+            let Ok(entry) = Self::of(home.path()) else { return Ok(None) };
+            match entry.get() {
+                Err(error @ (KeyringError::Locked | KeyringError::Ambiguous)) => Err(failed(&error)),
+                found => Ok(found.is_ok().then_some(entry)),
+            }
         }
 
         fn get(&self) -> Result<Secret, KeyringError> {
@@ -117,8 +122,8 @@ mod desktop {
             Err(Failure::new(Exit::Unavailable, "this build knows no keyring"))
         }
 
-        pub(crate) fn there(_home: &Home) -> Option<Self> {
-            None
+        pub(crate) fn there(_home: &Home) -> Result<Option<Self>, Failure> {
+            Ok(None)
         }
 
         pub(crate) fn keep(&self, _passphrase: &Secret) -> Result<(), Failure> {

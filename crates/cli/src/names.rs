@@ -97,7 +97,7 @@ pub(crate) fn package(text: &str) -> Result<Typed, String> {
 /// An action of a package.
 pub(crate) fn action(text: &str) -> Result<String, String> {
     // Nobody calls one so: whoever writes it left the action out.
-    if text.starts_with('{') {
+    if text.trim_start_matches('=').starts_with('{') {
         return Err("this is a pattern for arguments; the action stands before it".to_owned());
     }
     if is_plain(text, MAX_NAME) {
@@ -170,6 +170,8 @@ mod tests {
     fn an_action_has_a_name_that_can_be_seen() {
         assert!(action("send mail").is_ok());
         assert!(action("").is_err() && action("a\tb").is_err());
-        assert!(action("{\"to\":\"*\"}").unwrap_err().contains("stands before it"));
+        for pattern in ["{\"to\":\"*\"}", "={\"to\":\"a\"}"] {
+            assert!(action(pattern).unwrap_err().contains("stands before it"));
+        }
     }
 }

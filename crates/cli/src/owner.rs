@@ -58,7 +58,7 @@ impl Passphrase {
                 "`LoadCredentialEncrypted={CREDENTIAL}:FILE` in the unit of `haft serve` passes the passphrase of the vault on, once it is started again; {IN_KEYRING}or `haft secret passphrase --remove` takes the passphrase away"
             )),
             (Self::PassedOn, "wrong") => Some(format!(
-                "the credential `{CREDENTIAL}` is another than the passphrase of the vault: seal the right one with `systemd-creds encrypt --name={CREDENTIAL} - FILE`, and start `haft serve` again{BY_KEYRING}"
+                "what opens the vault for the gateway is another than its passphrase: seal the right one with `systemd-creds encrypt --name={CREDENTIAL} - FILE`, and start `haft serve` again{BY_KEYRING}"
             )),
             _ => None,
         }

@@ -10,6 +10,7 @@ use host::{CallError, Settings, Tool, Violation};
 use install::revoked::{self, State};
 use install::{Contents, catalog};
 use manifest::export::Context;
+use prove::measured::All;
 use serde_json::Value;
 use vault::Secret;
 use zeroize::Zeroizing;
@@ -21,7 +22,7 @@ use crate::exit::Failure;
 use crate::home::Home;
 use crate::installed::{self, Named};
 use crate::printer::{Printer, line};
-use crate::{commands, measured, owner, remote, steps};
+use crate::{commands, owner, remote, steps};
 
 /// The verb that signs in.
 const LOGIN: &str = "login";
@@ -57,14 +58,13 @@ impl Steward for Owner {
         Ok(all.iter().map(|one| self.package(&installed::named_of(one), &contents)).collect())
     }
 
-    fn context(&self, tools: &[&Tool]) -> Result<BTreeMap<String, Context>, String> {
-        let measured = self.measured()?;
+    fn context(&self, tools: &[&Tool], measured: &All) -> BTreeMap<String, Context> {
         // What cannot be told of one of them is told at a terminal.
-        Ok(commands::export::known(tools, &measured, &mut Vec::new()))
+        commands::export::known(tools, measured, &mut Vec::new())
     }
 
-    fn order(&self) -> Result<Vec<String>, String> {
-        let order = commands::rank::order(&self.home, &self.measured()?);
+    fn order(&self, measured: &All) -> Result<Vec<String>, String> {
+        let order = commands::rank::order(&self.home, measured);
         order.map_err(|failure| words(&failure))
     }
 
@@ -100,11 +100,6 @@ impl Steward for Owner {
 }
 
 impl Owner {
-    fn measured(&self) -> Result<prove::measured::All, String> {
-        let read = owner::runtime().and_then(|runtime| measured::all(&self.home, &runtime));
-        read.map_err(|failure| words(&failure))
-    }
-
     fn package(&self, named: &Named, contents: &Contents) -> Package {
         let (tool, files) = match self.tool(named) {
             Ok((tool, files)) => (Ok(tool), files),

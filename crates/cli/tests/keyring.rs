@@ -61,11 +61,17 @@ fn a_child_opens_a_vault() {
     assert!(lock.status.success(), "{}", String::from_utf8_lossy(&lock.stderr));
     let gate = Gate::open(&desk, &["--without-token"]);
     sealed::assert_refused(&gate, "denied", "`haft secret passphrase --keyring` keeps it");
-    let locked = ["secret", "passphrase", "--keyring"];
-    let (code, screen) = desk.at_terminal(&["another", "third", "third"], &locked);
-    assert!(code != Some(0) && screen.contains("keyring is locked"), "{screen}");
-    // The vault is as it was.
+    for more in [&["--keyring"][..], &[], &["--remove"]] {
+        let verb = [&["secret", "passphrase"], more].concat();
+        let (code, screen) = desk.at_terminal(&["another", "third", "third"], &verb);
+        assert!(code != Some(0) && screen.contains("keyring is locked"), "{more:?}: {screen}");
+    }
+    // Both are as they were.
+    let open = Command::new("sh").args(["-c", desktop::KEYRING]).status().unwrap();
+    assert!(open.success());
+    assert_eq!(kept(&desk).as_deref(), Some("another"));
     change(&["another"], &["--remove"]);
+    assert_eq!(kept(&desk), None);
     sealed::assert_made(&gate);
 }
 

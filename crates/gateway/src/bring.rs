@@ -59,7 +59,15 @@ pub(crate) fn told(trouble: &Trouble) -> Value {
     told
 }
 
-/// The same in a few sentences. What would mend it is said to whoever owns the gateway.
+/// The same to its owner, of what they asked for themselves.
+pub(crate) fn told_to_owner(trouble: &Trouble) -> Value {
+    let Trouble { code, message, causes, hints } = trouble;
+    let code = if code.is_empty() { "unavailable" } else { code };
+    let retry = "Ask for it again once that is put right.";
+    json!({ "code": code, "message": message, "causes": causes, "hints": hints, "retry": retry })
+}
+
+/// What agents are told, in a few sentences. What would mend it is said to whoever owns the gateway.
 pub(crate) fn in_words(trouble: &Trouble) -> String {
     let told = told(trouble);
     let texts = |key: &str| {

@@ -10,8 +10,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use host::{Host, Tool};
+use ledger::StateError;
 use manifest::model::Trust;
 use policy::Policy;
+use prove::measured::All;
 
 use crate::mark::Files;
 use crate::offer::{Offer, offers};
@@ -330,12 +332,18 @@ impl Stock {
         &self.index
     }
 
-    /// How much each offer counts by what was measured of its package. Where that cannot be read, all count the same.
-    async fn ranks(&self) -> Vec<f32> {
-        let (records, now) = (self.host.records(), host::records::now());
+    /// What was measured of everything.
+    pub(crate) async fn measured(&self) -> Result<All, StateError> {
+        let records = self.host.records();
         // The latest calls may not be counted yet.
         let _ = records.settle().await;
-        let measured = prove::measured::All::read(&records.state, now).await.unwrap_or_default();
+        All::read(&records.state, host::records::now()).await
+    }
+
+    /// How much each offer counts by what was measured of its package. Where that cannot be read, all count the same.
+    async fn ranks(&self) -> Vec<f32> {
+        let now = host::records::now();
+        let measured = self.measured().await.unwrap_or_default();
         let rank = |offer: &Arc<Offer>| {
             let version = offer.tool.counted_version();
             let of_version = measured.version(&offer.package.id, &version);

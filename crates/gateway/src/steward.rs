@@ -9,6 +9,7 @@ use host::violation::Violation;
 use host::{CallError, Settings, Tool};
 use manifest::export::Context;
 use manifest::model::Trust;
+use prove::measured::All;
 use serde_json::Value;
 use vault::Secret;
 
@@ -28,10 +29,10 @@ pub trait Steward: fmt::Debug + Send + Sync + 'static {
 
     /// What is known of tools beside what they declare, by the ids of their packages: what their authors show, and how their tests
     /// went. It takes its time.
-    fn context(&self, tools: &[&Tool]) -> Result<BTreeMap<String, Context>, String>;
+    fn context(&self, tools: &[&Tool], measured: &All) -> BTreeMap<String, Context>;
 
     /// The ids of what is installed, the best by its rank first. It takes its time.
-    fn order(&self) -> Result<Vec<String>, String>;
+    fn order(&self, measured: &All) -> Result<Vec<String>, String>;
 
     /// Tells whoever runs the gateway that nothing can be called from now on, and why; or that it can again.
     fn troubled(&self, words: Option<&str>);

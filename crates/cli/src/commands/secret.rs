@@ -191,10 +191,9 @@ pub(crate) fn run(
         What::Passphrase { remove: true, .. } => {
             owner::check_presence_for_passphrase(home)?;
             output::make_private_folder(home.path())?;
+            let entry = Entry::there(home)?;
             vault.remove_passphrase().map_err(failed)?;
-            if let Some(entry) = Entry::there(home) {
-                entry.forget()?;
-            }
+            entry.as_ref().map_or(Ok(()), Entry::forget)?;
             done.note("The vault has no passphrase any more");
             json!({ "passphrase": false })
         }

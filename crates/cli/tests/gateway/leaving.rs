@@ -22,7 +22,8 @@ fn the_log_says_how_a_call_ended_that_nobody_waited_for() {
     let (desk, _scripts) = sleepers();
     let gate = Gate::open(&desk, &["--without-token"]);
 
-    // In each way in which one can be called: statelessly, within a session, and without MCP.
+    // In each way in which one can be called: statelessly, within a session, and without MCP. In a session, whoever lost the connection
+    // has called nothing off, and may still do so.
     let newer = |tool: &str| {
         let called = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {
             "name": tool, "arguments": {}, "_meta": {
@@ -55,6 +56,12 @@ fn the_log_says_how_a_call_ended_that_nobody_waited_for() {
             count += 1;
             until("it has begun", || written(&desk, "begin", action).len() == count - before);
             drop(stream);
+            if head.contains("mcp-session-id") {
+                std::thread::sleep(std::time::Duration::from_millis(300));
+                assert_eq!(written(&desk, "end", action).len(), count - before - 1);
+                gate.post("/mcp", &[("mcp-session-id", &session)], &json!({
+                    "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": 2 } }));
+            }
             until("it has ended", || written(&desk, "end", action).len() == count - before);
         }
         for one in written(&desk, "end", action) {

@@ -9,6 +9,8 @@ use axum::body::{Body, Bytes};
 use axum::http::header::{ACCEPT, ALLOW, CACHE_CONTROL, CONTENT_TYPE};
 use axum::http::{HeaderMap, HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
+use futures_util::FutureExt as _;
+use futures_util::future::BoxFuture;
 use futures_util::stream::{self, StreamExt};
 use host::{CancellationToken, TraceContext};
 use tokio::sync::mpsc;
@@ -293,16 +295,18 @@ async fn answer(
         // Whatever would be asked meanwhile could not be.
         outgoing.close();
     }
-    let gone = CancellationToken::new();
+    let (gone, id) = (CancellationToken::new(), taken.whole.id.clone());
     let working = {
-        let (gone, line) = (gone.clone(), line.clone());
+        let (gone, line, id) = (gone.clone(), line.clone(), id.clone());
         async move {
-            let id = taken.whole.id.clone();
             let answer = tokio::select! {
                 answer = serve::answer(&gateway, &client, taken, &line) => {
                     answer.unwrap_or_else(|| Err(serve::called_off()))
                 }
-                () = gone.cancelled() => Err(Error::new(Code::BadRequest, "nobody waits for it any more")),
+                // In a session, whoever lost the connection has called nothing off.
+                () = gone.cancelled(), if !is_in_session => {
+                    Err(Error::new(Code::BadRequest, "nobody waits for it any more"))
+                }
             };
             let status = match &answer {
                 Err(error) if !is_in_session => error.status(),
@@ -311,7 +315,16 @@ async fn answer(
             (status, message::answer(Some(&id), &answer))
         }
     };
-    let mut working = Box::pin(working);
+    let mut working = if is_in_session {
+        let beside = tokio::spawn(working);
+        let broke_off = move || Err(Error::new(Code::Internal, "the request broke off"));
+        async move {
+            beside.await.unwrap_or_else(|_| (200, message::answer(Some(&id), &broke_off())))
+        }
+        .boxed()
+    } else {
+        working.boxed()
+    };
     let first = tokio::select! {
         biased;
         (status, text) = &mut working => {
@@ -331,7 +344,7 @@ async fn answer(
     };
     // What is left is worked on beside, so that it goes on while its client is slow to read.
     let (events, body) = mpsc::channel(EVENTS);
-    let left = Left { outgoing, events, gone, is_in_session };
+    let left = Left { outgoing, events, gone };
     tokio::spawn(left.follow(first, working));
     let body = stream::unfold(body, |mut body| async move { Some((body.recv().await?, body)) });
     events_of(Body::from_stream(body.map(Ok::<_, Infallible>)))
@@ -341,9 +354,8 @@ async fn answer(
 struct Left {
     outgoing: mpsc::Receiver<String>,
     events: mpsc::Sender<Bytes>,
-    /// Calls the request off.
+    /// Says that its client has left.
     gone: CancellationToken,
-    is_in_session: bool,
 }
 
 impl Left {
@@ -351,7 +363,7 @@ impl Left {
     async fn follow(
         mut self,
         first: String,
-        mut working: std::pin::Pin<Box<impl Future<Output = (u16, String)>>>,
+        mut working: BoxFuture<'static, (u16, String)>,
     ) {
         let mut next = Some(event(&first));
         let mut ticks = tokio::time::interval(STILL_THERE);
@@ -370,10 +382,7 @@ impl Left {
                 }
                 () = self.events.closed(), if is_heard => {
                     is_heard = false;
-                    // In the older era that is no reason to stop.
-                    if !self.is_in_session {
-                        self.gone.cancel();
-                    }
+                    self.gone.cancel();
                 }
                 _ = ticks.tick() => {
                     let _ = self.events.try_send(Bytes::from_static(b": still there\n\n"));
@@ -391,7 +400,7 @@ impl Left {
 /// The stream of what is no part of a request, in the older era.
 pub(crate) fn get(sessions: &Sessions, shown: &Shown, view: &View, head: &HeaderMap) -> Response {
     let Some(id) = head.get(SESSION).and_then(|id| id.to_str().ok()) else {
-        return not_allowed();
+        return not_allowed("POST");
     };
     let Some(client) = sessions.find(id, shown, view) else {
         return plain(StatusCode::NOT_FOUND, "there is no such session");
@@ -420,7 +429,7 @@ pub(crate) fn delete(
     head: &HeaderMap,
 ) -> Response {
     let Some(id) = head.get(SESSION).and_then(|id| id.to_str().ok()) else {
-        return not_allowed();
+        return not_allowed("POST");
     };
     if sessions.find(id, shown, view).is_none() {
         return plain(StatusCode::NOT_FOUND, "there is no such session");
@@ -484,9 +493,10 @@ fn status(status: StatusCode) -> Response {
     response
 }
 
-fn not_allowed() -> Response {
+/// What is told where it is asked in another way.
+pub(crate) fn not_allowed(allowed: &'static str) -> Response {
     let mut response = plain(StatusCode::METHOD_NOT_ALLOWED, "messages are posted here");
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("POST"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 
@@ -513,8 +523,7 @@ mod tests {
             done.send(()).unwrap();
             (200, "last".to_owned())
         });
-        let gone = CancellationToken::new();
-        let left = Left { outgoing, events, gone, is_in_session: true };
+        let left = Left { outgoing, events, gone: CancellationToken::new() };
         let following = tokio::spawn(left.follow("first".to_owned(), working));
         tokio::time::timeout(Duration::from_secs(10), &mut is_done).await.unwrap().unwrap();
         let mut read = Vec::new();

@@ -50,6 +50,18 @@ pub(crate) async fn answer(
     taken: Taken,
     line: &Line,
 ) -> Option<Result<String, Error>> {
+    let method = taken.whole.method.clone();
+    let answer = answered(gateway, client, taken, line).await;
+    gateway.watch.answered(&method, matches!(answer, Some(Ok(_))));
+    answer
+}
+
+async fn answered(
+    gateway: &Arc<Gateway>,
+    client: &Arc<Client>,
+    taken: Taken,
+    line: &Line,
+) -> Option<Result<String, Error>> {
     let Taken { whole: Whole { id, method, params, meta }, begun } = taken;
     if method == "initialize" && meta.revision.is_none() {
         let revision = match note_greeting(client, &params) {
@@ -77,7 +89,6 @@ pub(crate) async fn answer(
         () = begun.cancel.cancelled() => None,
         result = dispatch(gateway, &asked, &method, params) => Some(result),
     };
-    gateway.watch.answered(&method, matches!(result, Some(Ok(_))));
     Some(result?.map_err(|error| as_the_era_says(error, revision)))
 }
 

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
 use axum::extract::{Path, Request, State};
-use axum::http::header::{ACCEPT, AUTHORIZATION, WWW_AUTHENTICATE};
+use axum::http::header::{ACCEPT, AUTHORIZATION, RETRY_AFTER, WWW_AUTHENTICATE};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse as _, Response};
@@ -40,6 +40,9 @@ const ALL: &str = "/mcp";
 
 /// The largest body of a request.
 const LARGEST: usize = 16 << 20;
+
+/// How long the body of a request may take to come.
+const BODY: Duration = Duration::from_mins(1);
 
 /// Where programs ask, and never a person.
 const PROGRAMS: [&str; 4] = ["/mcp", "/v1", "/capability", "/metrics"];
@@ -249,6 +252,14 @@ fn nobody(path: &str) -> Response {
     response
 }
 
+/// What somebody is told who asks while too many are answered.
+fn too_many(path: &str) -> Response {
+    let words = "too many requests are worked on; try again soon";
+    let mut response = refused(path, StatusCode::SERVICE_UNAVAILABLE, "busy", words);
+    response.headers_mut().insert(RETRY_AFTER, HeaderValue::from_static("1"));
+    response
+}
+
 fn not_now(words: &'static str) -> Response {
     (StatusCode::SERVICE_UNAVAILABLE, words).into_response()
 }
@@ -333,13 +344,16 @@ async fn speak(web: &Arc<Web>, request: Request, shown: Shown, view: View) -> Re
         },
         Method::GET => http::get(&web.sessions, &shown, &view, headers),
         Method::DELETE => http::delete(&web.sessions, &shown, &view, headers),
-        _ => plain(StatusCode::METHOD_NOT_ALLOWED, "messages are posted here"),
+        _ => http::not_allowed("DELETE, GET, POST"),
     }
 }
 
 /// The body of a request to a path.
 async fn read(path: &str, body: Body) -> Result<axum::body::Bytes, Response> {
+    let Ok(read) = tokio::time::timeout(BODY, to_bytes(body, LARGEST)).await else {
+        let words = "the body of the request took too long to come";
+        return Err(refused(path, StatusCode::REQUEST_TIMEOUT, "too_slow", words));
+    };
     let words = "a message has at most 16 MiB";
-    let refused = |_| refused(path, StatusCode::PAYLOAD_TOO_LARGE, "too_large", words);
-    to_bytes(body, LARGEST).await.map_err(refused)
+    read.map_err(|_| refused(path, StatusCode::PAYLOAD_TOO_LARGE, "too_large", words))
 }

@@ -18,7 +18,7 @@ use zeroize::Zeroizing;
 
 use super::Web;
 use super::plain::{json_of, wrong};
-use super::resolver::{asked, done, found, missing, no_such};
+use super::resolver::{asked, done_for_owner, found, missing, no_such};
 use crate::sign_ins::PATIENCE;
 use crate::steward::{By, SignIn, SigningIn, Trouble};
 use crate::token::Role;
@@ -44,7 +44,7 @@ pub(super) async fn start(State(web): State<Arc<Web>>, request: Request) -> Resp
     let begun = aside(move || steward.sign_in(&by, &wanted)).await;
     let begun = match begun {
         Ok(begun) => begun,
-        Err(trouble) => return done(Err(trouble)),
+        Err(trouble) => return done_for_owner(Err(trouble)),
     };
     let mut told = begun.told().clone();
     if let Some(told) = told.as_object_mut() {
@@ -74,7 +74,7 @@ pub(super) async fn complete(State(web): State<Arc<Web>>, request: Request) -> R
         return wrong(StatusCode::NOT_FOUND, "unknown_state", words);
     };
     match redirected(begun.as_ref(), &asked) {
-        Ok(redirected) => done(aside(move || begun.finish(&redirected)).await),
+        Ok(redirected) => done_for_owner(aside(move || begun.finish(&redirected)).await),
         Err(error) => wrong(StatusCode::BAD_REQUEST, "bad_input", &error.to_string()),
     }
 }

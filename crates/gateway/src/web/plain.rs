@@ -11,6 +11,7 @@ use axum::response::Response;
 use host::{CallError, Kind, Output, TraceContext};
 use ledger::Time;
 use manifest::export::{Context, Export, Format, Name, Options, export};
+use prove::measured::All;
 use serde_json::{Value, json};
 
 use super::{Shown, Web, read};
@@ -48,16 +49,22 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
         return response;
     }
     let format = wanted.format;
-    if !wanted.context && wanted.budget.is_none() {
-        return json_of(StatusCode::OK, &exported(&stock, &view, format, None, None).document);
-    }
+    let unavailable = |words: &str| wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", words);
+    let measured = match wanted.context || wanted.budget.is_some() {
+        false => Ok(All::default()),
+        true => stock.measured().await,
+    };
+    let measured = match measured {
+        Ok(measured) => measured,
+        Err(error) => return unavailable(&error.to_string()),
+    };
     // What is known of tools is read from files.
     let steward = Arc::clone(web.gateway.shelf.steward());
     let write = move || {
         let tools: Vec<_> =
             stock.packages.iter().filter_map(|one| one.tool.as_deref().ok()).collect();
-        let context = wanted.context.then(|| steward.context(&tools)).transpose()?;
-        let order = wanted.budget.map(|_| steward.order()).transpose()?;
+        let context = wanted.context.then(|| steward.context(&tools, &measured));
+        let order = wanted.budget.map(|_| steward.order(&measured)).transpose()?;
         let mut exported = exported(&stock, &view, format, order.as_deref(), context.as_ref());
         if let Some(budget) = wanted.budget {
             exported.fit(budget);
@@ -66,8 +73,8 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
     };
     match tokio::task::spawn_blocking(write).await {
         Ok(Ok(document)) => json_of(StatusCode::OK, &document),
-        Ok(Err(words)) => wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &words),
-        Err(error) => wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", &error.to_string()),
+        Ok(Err(words)) => unavailable(&words),
+        Err(error) => unavailable(&error.to_string()),
     }
 }
 

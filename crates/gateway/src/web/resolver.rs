@@ -110,6 +110,8 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     };
     let stock = web.gateway.stock().await;
     let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
+    let stock = web.gateway.shelf.stock_with(stock, &package).await;
+    let Some(package) = found(&stock, &shown, &id) else { return no_such(&id) };
     if !package.is_enabled || package.tool.is_err() {
         let action = action.as_deref().unwrap_or(&id);
         refusal::note_out_of_reach(&stock, &package, (&id, action), ("http", &shown.name));
@@ -123,13 +125,13 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     if package.tool.is_err() {
         return out_of_reach(&web, &package);
     }
-    let stock = web.gateway.shelf.stock_with(stock, &package).await;
     let list = stock.list(&reach(&shown));
     let of_it = list.offers.iter().map(|(_, offer)| offer);
     let offers: Vec<_> = of_it.filter(|offer| offer.package.id == package.id).cloned().collect();
     let offer = match (action.as_deref(), offers.as_slice()) {
         (Some(name), all) => all.iter().find(|offer| offer.action == name).cloned(),
         (None, [only]) => Some(Arc::clone(only)),
+        (None, []) => None,
         (None, all) => {
             let names: Vec<_> = all.iter().map(|offer| offer.action.as_str()).collect();
             let words = format!("`action` says which of {}", names.join(", "));
@@ -177,15 +179,24 @@ pub(super) async fn remove(
 /// Takes away everything that was installed.
 pub(super) async fn reset(State(web): State<Arc<Web>>, request: Request) -> Response {
     match asked(request, Role::Owner).await {
-        Ok((shown, _)) => done(bring::deed(&web.gateway, &shown.name, Deed::Reset).await),
+        Ok((shown, _)) => done_for_owner(bring::deed(&web.gateway, &shown.name, Deed::Reset).await),
         Err(response) => response,
     }
 }
 
 /// What came of a deed.
-pub(super) fn done(came: Result<Value, Trouble>) -> Response {
+fn done(came: Result<Value, Trouble>) -> Response {
+    came_of(came, bring::told)
+}
+
+/// The same of what its owner asked for.
+pub(super) fn done_for_owner(came: Result<Value, Trouble>) -> Response {
+    came_of(came, bring::told_to_owner)
+}
+
+fn came_of(came: Result<Value, Trouble>, told: fn(&Trouble) -> Value) -> Response {
     match came {
-        Ok(told) => json_of(StatusCode::OK, &told),
+        Ok(done) => json_of(StatusCode::OK, &done),
         Err(trouble) => {
             let status = match trouble.code.as_str() {
                 "bad_input" => StatusCode::BAD_REQUEST,
@@ -193,7 +204,7 @@ pub(super) fn done(came: Result<Value, Trouble>) -> Response {
                 "not_found" => StatusCode::NOT_FOUND,
                 _ => StatusCode::CONFLICT,
             };
-            json_of(status, &json!({ "error": bring::told(&trouble) }))
+            json_of(status, &json!({ "error": told(&trouble) }))
         }
     }
 }

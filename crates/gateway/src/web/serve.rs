@@ -7,16 +7,17 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use axum::body::{Body, Bytes};
-use axum::http::header::HOST;
-use axum::http::{HeaderValue, Request};
+use axum::http::header::{CONNECTION, HOST};
+use axum::http::{HeaderValue, Request, Version};
 use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
+use tokio::sync::OwnedSemaphorePermit;
 
-use super::{Settings, Web, answer, router};
+use super::{PROGRAMS, Settings, Web, answer, is_below, router, too_many};
 use crate::gateway::Gateway;
 use crate::lanes::Lanes;
 use crate::mcp::client::lock;
@@ -36,6 +37,12 @@ const LAST_WORDS: Duration = Duration::from_secs(1);
 /// How many connections there are at a time.
 const MOST: usize = 4096;
 
+/// How many requests there are at a time of others than the owner, who finds a place for their console in any case.
+const MOST_OF_OTHERS: usize = MOST - 256;
+
+/// With fewer places left, nobody keeps one whose request was answered.
+const FEW: usize = 512;
+
 /// Serves a gateway until it is told to stop.
 pub async fn serve(
     gateway: Arc<Gateway>,
@@ -47,6 +54,7 @@ pub async fn serve(
     let web = Arc::new(Web::new(gateway, settings));
     let doors = Arc::new((Arc::clone(&web), router(Arc::clone(&web))));
     let places = Arc::new(tokio::sync::Semaphore::new(MOST));
+    let others = Arc::new(tokio::sync::Semaphore::new(MOST_OF_OTHERS));
     let graceful = GracefulShutdown::new();
     let builder = builder();
     let mut stop = pin!(stop);
@@ -65,15 +73,29 @@ pub async fn serve(
         // It was accepted here, and is watched by the thread that serves it.
         let Ok(stream) = stream.into_std() else { continue };
         let (doors, builder, watcher) = (Arc::clone(&doors), builder.clone(), graceful.watcher());
+        let (places, others) = (Arc::clone(&places), Arc::clone(&others));
         lanes.serve(async move {
             let attention = Arc::new(Attention::default());
             let asked = Arc::clone(&attention);
             let service = service_fn(move |request: Request<Incoming>| {
                 let (doors, paid) = (Arc::clone(&doors), Paid::to(&asked));
+                let is_of_others = is_below(request.uri().path(), &PROGRAMS);
+                let is_to_close =
+                    places.available_permits() < FEW && request.version() == Version::HTTP_11;
+                let place = match is_of_others {
+                    true => Arc::clone(&others).try_acquire_owned().map(Some),
+                    false => Ok(None),
+                };
                 async move {
                     let (web, router) = &*doors;
-                    let response = answer(web, router, naming_its_host(request)).await;
-                    Ok::<_, Infallible>(response.map(|body| Held { body, _paid: paid }))
+                    let (mut response, place) = match place {
+                        Ok(place) => (answer(web, router, naming_its_host(request)).await, place),
+                        Err(_) => (too_many(request.uri().path()), None),
+                    };
+                    if is_to_close {
+                        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                    }
+                    Ok::<_, Infallible>(response.map(|body| Held { body, _paid: (paid, place) }))
                 }
             });
             if let Ok(stream) = TcpStream::from_std(stream) {
@@ -184,7 +206,7 @@ impl Drop for Paid {
 /// The body of an answer, which is waited for until it ends.
 struct Held {
     body: Body,
-    _paid: Paid,
+    _paid: (Paid, Option<OwnedSemaphorePermit>),
 }
 
 impl hyper::body::Body for Held {

@@ -16,6 +16,7 @@ use super::LoginArgs;
 use super::named::again;
 use super::refused::{failure, refused_here};
 use crate::ask::Ask;
+use crate::changes;
 use crate::commands::call;
 use crate::exit::{Exit, Failure};
 use crate::owner;
@@ -112,8 +113,12 @@ impl Desk<'_> {
             let all = rules.clone().allowing(agreed.iter().filter_map(Agreed::rule));
             let denied = |why: &str| {
                 let message = format!("`{}`, where you would sign in, {why}", line(&host));
-                Failure::new(Exit::Denied, message)
-                    .hint(format!("--allow-host {} agrees to it", line(&host)))
+                let (host, is_request) = (line(&host), changes::is_asked_elsewhere());
+                Failure::new(Exit::Denied, message).hint(if is_request {
+                    format!("`{host}` in `allow_hosts` agrees to it")
+                } else {
+                    format!("--allow-host {host} agrees to it")
+                })
             };
             let target = target_of(url).ok_or_else(|| denied("is no host"))?;
             let one = Agreed { host: host.clone(), is_typed: false };

@@ -111,8 +111,14 @@ struct Refusal {
 }
 
 impl Lane {
-    pub(super) fn new(outgoing: Outgoing, answers: Arc<Answers>) -> Arc<Self> {
+    pub(super) fn new(outgoing: Outgoing) -> Arc<Self> {
+        let waiting = Mutex::new(Some(HashMap::new()));
+        let answers = Arc::new(Answers { waiting, ears: OnceLock::new() });
         Arc::new(Self { outgoing, answers, next: AtomicI64::new(FIRST) })
+    }
+
+    pub(super) fn answers(&self) -> Arc<Answers> {
+        Arc::clone(&self.answers)
     }
 
     /// From now on somebody is told what the server says without being asked.
@@ -142,9 +148,12 @@ impl Lane {
         let (sender, answer) = oneshot::channel();
         self.answers.lock().as_mut().ok_or(AskError::Closed)?.insert(id, sender);
         let mut unanswered = Unanswered { lane: self, id: Some(id) };
-        self.outgoing.send(text).await.map_err(|error| super::of_wire(&error))?;
+        let asking = async {
+            self.outgoing.send(text).await.map_err(|error| super::of_wire(&error))?;
+            answer.await.unwrap_or(Err(AskError::Closed))
+        };
         let answered = tokio::select! {
-            answered = answer => answered.unwrap_or(Err(AskError::Closed)),
+            answered = asking => answered,
             () = health.broken() => Err(AskError::Closed),
         };
         unanswered.id = None;
@@ -153,10 +162,6 @@ impl Lane {
 }
 
 impl Answers {
-    pub(super) fn new() -> Arc<Self> {
-        Arc::new(Self { waiting: Mutex::new(Some(HashMap::new())), ears: OnceLock::new() })
-    }
-
     /// Takes a message where it is for us: an answer that somebody waits for, or something that somebody is told.
     pub(super) fn take(&self, message: &[u8], health: &Health) -> Result<bool, Fault> {
         let heard = match message.first() {

@@ -1,7 +1,8 @@
-//! A server behind two pipes. What it says is read by a task when it comes; what it is told is written at once where there is
-//! room, and else by a thread.
+//! A server behind two pipes. What it says is read by a task when it comes; what it is told in one moment is written together, by
+//! whoever says it where there is room, and else by a thread.
 
 use std::io::{self, PipeWriter, Read};
+use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -10,7 +11,7 @@ use rmcp::service::{RoleClient, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use sandbox::Output;
 use tokio::net::unix::pipe::Receiver;
-use tokio::sync::mpsc;
+use tokio::sync::{Notify, mpsc};
 use tokio_util::sync::CancellationToken;
 
 use super::health::Health;
@@ -22,41 +23,65 @@ use crate::run::said::Said;
 /// How many messages wait in each direction before the other side has to.
 const QUEUE: usize = 64;
 
-/// The way to a server: what is short and has room in its pipe is written at once, and the rest by a thread, in order.
+/// The way to a server.
 #[derive(Clone, Debug)]
 pub(super) struct Outgoing(Arc<Way>);
 
 #[derive(Debug)]
 struct Way {
     pipe: Arc<Pipe>,
-    told: Arc<Mutex<ToBeTold>>,
-    queue: mpsc::Sender<Vec<u8>>,
-    answers: Arc<Answers>,
+    told: Arc<Told>,
+    queue: mpsc::Sender<ToWrite>,
 }
 
-/// What a server is to be told.
+/// What the server is told, and who waits until it is.
+#[derive(Debug, Default)]
+struct Told {
+    now: Mutex<ToBeTold>,
+    /// The thread has written something, or will never again.
+    news: Notify,
+}
+
+/// Messages are counted in the order in which they are written.
 #[derive(Debug, Default)]
 struct ToBeTold {
-    /// How many messages wait for the thread. As long as there are any, nobody else writes.
+    /// How many there were, how many of them were written, and whether that is all that ever will be.
+    count: u64,
+    written: u64,
+    is_broken: bool,
+    /// How many lie before the thread. As long as there are any, nobody else writes.
     queued: usize,
     /// Lines that are about to be written together: a server that is woken for each would work on one at a time, and so would
     /// whoever reads its answers.
     gathered: Vec<u8>,
-    /// Whether somebody is going to write them.
-    is_led: bool,
+}
+
+/// What the thread writes, after what was gathered, and how many are written then.
+#[derive(Debug)]
+struct ToWrite {
+    message: Vec<u8>,
+    written: u64,
 }
 
 impl Outgoing {
-    /// Who waits for answers is told where nothing can be written any more.
-    fn open(stdin: PipeWriter, answers: Arc<Answers>) -> io::Result<Self> {
-        let (queue, mut to_write) = mpsc::channel::<Vec<u8>>(QUEUE);
-        let (pipe, told) = (Arc::new(Pipe::new(stdin)?), Arc::default());
-        let way = Way { pipe: Arc::clone(&pipe), told: Arc::clone(&told), queue, answers };
+    fn open(stdin: PipeWriter) -> io::Result<Self> {
+        let (queue, mut to_write) = mpsc::channel::<ToWrite>(QUEUE);
+        let (pipe, told) = (Arc::new(Pipe::new(stdin)?), Arc::<Told>::default());
+        let way = Way { pipe: Arc::clone(&pipe), told: Arc::clone(&told), queue };
         thread("mcp-write", move || {
-            while let Some(message) = to_write.blocking_recv() {
-                let written = pipe.write_all(&message, None);
-                lock(&told).queued -= 1;
-                if written.is_err() {
+            while let Some(ToWrite { message, written }) = to_write.blocking_recv() {
+                let gathered = std::mem::take(&mut told.lock().gathered);
+                let done = pipe.write_all(&gathered, None);
+                let done = done.and_then(|()| pipe.write_all(&message, None));
+                let mut now = told.lock();
+                now.queued -= 1;
+                match done {
+                    Ok(()) => now.written = written,
+                    Err(_) => now.is_broken = true,
+                }
+                drop(now);
+                told.news.notify_waiters();
+                if done.is_err() {
                     return;
                 }
             }
@@ -64,96 +89,107 @@ impl Outgoing {
         Ok(Self(Arc::new(way)))
     }
 
+    /// Returns when the message is written. What is gathered is written although nobody waits for that.
     pub(super) async fn send(&self, message: Vec<u8>) -> io::Result<()> {
-        if self.gather(&message) {
-            return Ok(());
-        }
-        let place = self.0.queue.reserve().await.map_err(|_| io::ErrorKind::BrokenPipe)?;
-        self.0.hand_over(place, message);
-        Ok(())
-    }
-
-    /// Has a short message written together with whatever else is said in the same moment.
-    fn gather(&self, message: &[u8]) -> bool {
-        let mut told = lock(&self.0.told);
-        if told.queued > 0 || message.len() > SMALL {
-            return false;
-        }
-        if told.gathered.len() + message.len() > SMALL {
-            if !matches!(self.0.pipe.try_write(&told.gathered), Ok(true)) {
-                return false;
-            }
-            told.gathered.clear();
-        }
-        told.gathered.extend_from_slice(message);
-        if !std::mem::replace(&mut told.is_led, true) {
-            let way = Arc::clone(&self.0);
-            tokio::spawn(async move {
+        let way = &*self.0;
+        let number = match way.gather(&message)? {
+            Some(number) => {
+                let _writing = Writing(way);
                 // Until everybody who can go on now has had their turn.
                 tokio::task::yield_now().await;
-                if way.write().is_err() {
-                    way.answers.close();
-                }
-                way.write_later().await;
-            });
+                number
+            }
+            None => {
+                let place = way.queue.reserve().await;
+                let place = place.map_err(|_| io::ErrorKind::BrokenPipe)?;
+                let mut now = way.told.lock();
+                now.queued += 1;
+                now.count += 1;
+                place.send(ToWrite { message, written: now.count });
+                now.count
+            }
+        };
+        loop {
+            if let Some(done) = way.told.lock().is_written(number) {
+                return done;
+            }
+            let mut news = pin!(way.told.news.notified());
+            news.as_mut().enable();
+            if let Some(done) = way.told.lock().is_written(number) {
+                return done;
+            }
+            news.await;
         }
-        true
     }
 }
 
 impl Way {
-    /// Writes what was gathered where nobody has to wait for that.
-    fn write(&self) -> io::Result<()> {
-        let mut told = lock(&self.told);
-        if told.queued > 0 || told.gathered.is_empty() {
-            return Ok(());
+    /// Has a short message written with whatever else is said in the same moment; its number, unless it is for the thread.
+    fn gather(&self, message: &[u8]) -> io::Result<Option<u64>> {
+        let mut now = self.told.lock();
+        if now.is_broken {
+            return Err(io::ErrorKind::BrokenPipe.into());
         }
-        let is_written = self.pipe.try_write(&told.gathered);
+        if now.queued > 0 || message.len() > SMALL {
+            return Ok(None);
+        }
+        if now.gathered.len() + message.len() > SMALL && !self.write(&mut now) {
+            return Ok(None);
+        }
+        now.gathered.extend_from_slice(message);
+        now.count += 1;
+        Ok(Some(now.count))
+    }
+
+    /// Writes what was gathered where there is room for it; whether it did.
+    fn write(&self, now: &mut ToBeTold) -> bool {
+        let is_written = self.pipe.try_write(&now.gathered);
         if !matches!(is_written, Ok(false)) {
-            told.gathered.clear();
+            now.gathered.clear();
         }
-        is_written.map(drop)
-    }
-
-    /// Has the thread write what is still left.
-    async fn write_later(&self) {
-        loop {
-            {
-                let mut told = lock(&self.told);
-                if told.gathered.is_empty() {
-                    told.is_led = false;
-                    return;
-                }
-            }
-            match self.queue.reserve().await {
-                Ok(place) => self.hand_over(place, Vec::new()),
-                Err(_) => {
-                    lock(&self.told).gathered.clear();
-                    self.answers.close();
-                }
-            }
+        match is_written {
+            Ok(true) => now.written = now.count,
+            Ok(false) => {}
+            Err(_) => now.is_broken = true,
         }
-    }
-
-    /// Has the thread write a message, after everything that was said before it.
-    fn hand_over(&self, place: mpsc::Permit<'_, Vec<u8>>, message: Vec<u8>) {
-        let mut told = lock(&self.told);
-        let mut text = std::mem::take(&mut told.gathered);
-        if text.is_empty() {
-            text = message;
-        } else {
-            text.extend_from_slice(&message);
-        }
-        if !text.is_empty() {
-            told.queued += 1;
-            place.send(text);
-        }
+        matches!(is_written, Ok(true))
     }
 }
 
-/// It is held by nobody who waits.
-fn lock(told: &Mutex<ToBeTold>) -> MutexGuard<'_, ToBeTold> {
-    told.lock().unwrap_or_else(PoisonError::into_inner)
+impl Told {
+    /// It is held by nobody who waits.
+    fn lock(&self) -> MutexGuard<'_, ToBeTold> {
+        self.now.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl ToBeTold {
+    /// Whether a message was written, as soon as that is known.
+    fn is_written(&self, number: u64) -> Option<io::Result<()>> {
+        if number <= self.written {
+            return Some(Ok(()));
+        }
+        self.is_broken.then(|| Err(io::ErrorKind::BrokenPipe.into()))
+    }
+}
+
+/// Writes what was gathered when it is dropped; has the thread do it where there is no room.
+struct Writing<'w>(&'w Way);
+
+impl Drop for Writing<'_> {
+    fn drop(&mut self) {
+        let mut now = self.0.told.lock();
+        // What lies before the thread is written with what was gathered.
+        if now.queued > 0 || now.gathered.is_empty() || self.0.write(&mut now) {
+            return;
+        }
+        let rest = ToWrite { message: Vec::new(), written: now.count };
+        match self.0.queue.try_send(rest) {
+            Ok(()) => now.queued += 1,
+            // Nothing lies before the thread, so it has room, if it is there.
+            Err(_) => now.is_broken = true,
+        }
+    }
 }
 
 /// The two pipes of a server as one wire.
@@ -186,12 +222,11 @@ impl Wire {
         patience: Option<Duration>,
         said: Said,
     ) -> io::Result<(Self, Arc<Health>)> {
-        let answers = Answers::new();
-        let outgoing = Outgoing::open(stdin, Arc::clone(&answers))?;
+        let outgoing = Outgoing::open(stdin)?;
         let (was_read, incoming) = mpsc::channel(QUEUE);
         let health = Health::new(longest);
-        let lane = Lane::new(outgoing.clone(), Arc::clone(&answers));
-        let watched = Arc::clone(&health);
+        let lane = Lane::new(outgoing.clone());
+        let (watched, answers) = (Arc::clone(&health), lane.answers());
         let incoming_bytes = Incoming::open(stdout)?;
         tokio::spawn(async move {
             let _closing = Closing(&answers);
@@ -391,29 +426,45 @@ fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
 mod tests {
     use super::*;
 
+    fn lines(count: usize) -> impl Iterator<Item = String> {
+        // Some are longer than what is written at once.
+        (0..count).map(|number| {
+            let length = if number % 50 == 7 { SMALL + 1 } else { 100 };
+            format!("{number} {}\n", "x".repeat(length))
+        })
+    }
+
     #[tokio::test]
     async fn what_is_said_in_one_moment_goes_out_together_and_everything_in_order() {
         let (mut reader, writer) = io::pipe().unwrap();
-        let outgoing = Outgoing::open(writer, Answers::new()).unwrap();
-        let mut said = Vec::new();
-        for line in ["one\n", "two\n", "three\n"] {
-            outgoing.send(line.into()).await.unwrap();
-            said.extend_from_slice(line.as_bytes());
-        }
-        assert_eq!(lock(&outgoing.0.told).gathered, said);
-        // More than a pipe holds, and some of it longer than what is written at once.
+        let outgoing = Outgoing::open(writer).unwrap();
+        let mut said: Vec<u8> = b"one\ntwo\nthree\n".to_vec();
+        let each = ["one\n", "two\n", "three\n"].map(|line| outgoing.send(line.into()));
+        let first = async {
+            tokio::task::yield_now().await;
+            let mut read = [0; 20];
+            let count = reader.read(&mut read).unwrap();
+            read[..count].to_vec()
+        };
+        let (done, read) = tokio::join!(futures_util::future::join_all(each), first);
+        assert!(done.iter().all(Result::is_ok) && read == said);
+        // More than a pipe holds.
         let reading = std::thread::spawn(move || {
             let mut all = Vec::new();
             reader.read_to_end(&mut all).map(|_| all)
         });
-        for number in 0..2_000 {
-            let length = if number % 50 == 7 { SMALL + 1 } else { 100 };
-            let line = format!("{number} {}\n", "x".repeat(length));
+        said.clear();
+        for line in lines(2_000) {
             said.extend_from_slice(line.as_bytes());
-            outgoing.send(line.into()).await.unwrap();
-            if number % 3 == 0 {
-                tokio::task::yield_now().await;
+            let is_short = line.len() <= SMALL && outgoing.0.told.lock().queued == 0;
+            let mut sending = pin!(outgoing.send(line.into()));
+            // Whoever leaves has it written nevertheless.
+            if !is_short || futures_util::poll!(sending.as_mut()).is_ready() {
+                sending.await.unwrap();
             }
+        }
+        while outgoing.0.told.lock().written < 3 + 2_000 {
+            tokio::task::yield_now().await;
         }
         drop(outgoing);
         let read = tokio::task::spawn_blocking(|| reading.join().unwrap()).await.unwrap().unwrap();
@@ -421,15 +472,34 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn whoever_waits_for_an_answer_hears_that_nothing_can_be_asked() {
-        let (reader, writer) = io::pipe().unwrap();
-        let answers = Answers::new();
-        let outgoing = Outgoing::open(writer, Arc::clone(&answers)).unwrap();
-        let lane = Lane::new(outgoing.clone(), answers);
+    async fn whoever_says_what_cannot_be_written_learns_it_and_nobody_else() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let outgoing = Outgoing::open(writer).unwrap();
+        // What was written stays written, although its sender looks only later.
+        let mut first = pin!(outgoing.send(b"first\n".to_vec()));
+        assert!(futures_util::poll!(first.as_mut()).is_pending());
+        outgoing.send(b"second\n".to_vec()).await.unwrap();
+        let mut read = [0; 13];
+        reader.read_exact(&mut read).unwrap();
         drop(reader);
-        outgoing.send(b"hello\n".to_vec()).await.unwrap();
-        while !lane.is_closed() {
-            tokio::task::yield_now().await;
-        }
+        let broken = |done: io::Result<()>| done.unwrap_err().kind() == io::ErrorKind::BrokenPipe;
+        let (short, long) = (b"third\n".to_vec(), vec![b'x'; SMALL + 1]);
+        let (short, long) = tokio::join!(outgoing.send(short), outgoing.send(long));
+        assert!(broken(short) && broken(long));
+        assert!(broken(outgoing.send(b"fourth\n".to_vec()).await));
+        first.await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_the_thread_cannot_write_is_told_too() {
+        let (reader, writer) = io::pipe().unwrap();
+        let outgoing = Outgoing::open(writer).unwrap();
+        let long = || outgoing.send(vec![b'x'; 1 << 20]);
+        let gone = async {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+            drop(reader);
+        };
+        let (first, second, ()) = tokio::join!(long(), long(), gone);
+        assert!(first.is_err() && second.is_err());
     }
 }
