@@ -134,22 +134,21 @@ impl Web {
 
 /// Answers a request, so that the page that asks can read it, where it may.
 async fn answer(web: &Arc<Web>, router: &Router, request: Request) -> Response {
-    let Some(origin) = pages::asking(&web.guard, &request) else {
-        return find(web, router, request).await;
+    let origin = pages::asking(&web.guard, &request);
+    let mut response = match &origin {
+        Some(_) if pages::is_question(&request) => pages::allowed(request.headers()),
+        _ => find(web, router, request).await,
     };
-    let mut response = if pages::is_question(&request) {
-        pages::allowed(request.headers())
-    } else {
-        find(web, router, request).await
-    };
-    pages::open_to(origin, &mut response);
+    if let Some(origin) = origin {
+        pages::open_to(origin, &mut response);
+    }
     response
 }
 
 /// Finds the answer to a request. Nearly all are messages to everything that is installed, so that comes before any other route.
 async fn find(web: &Arc<Web>, router: &Router, request: Request) -> Response {
     if request.uri().path() != ALL {
-        let Ok(response) = router.clone().oneshot(request).await;
+        let Ok(response) = Box::pin(router.clone().oneshot(request)).await;
         return response;
     }
     if let Err(words) = web.guard.check(request.headers()) {
