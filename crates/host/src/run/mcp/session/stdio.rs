@@ -439,15 +439,17 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let outgoing = Outgoing::open(writer).unwrap();
         let mut said: Vec<u8> = b"one\ntwo\nthree\n".to_vec();
-        let each = ["one\n", "two\n", "three\n"].map(|line| outgoing.send(line.into()));
-        let first = async {
-            tokio::task::yield_now().await;
-            let mut read = [0; 20];
-            let count = reader.read(&mut read).unwrap();
-            read[..count].to_vec()
-        };
-        let (done, read) = tokio::join!(futures_util::future::join_all(each), first);
-        assert!(done.iter().all(Result::is_ok) && read == said);
+        let mut each = ["one\n", "two\n", "three\n"].map(|line| Box::pin(outgoing.send(line.into())));
+        for one in &mut each {
+            assert!(futures_util::poll!(one).is_pending());
+        }
+        let [first, second, third] = each;
+        first.await.unwrap();
+        let mut read = [0; 20];
+        let count = reader.read(&mut read).unwrap();
+        assert!(read[..count] == said);
+        second.await.unwrap();
+        third.await.unwrap();
         // More than a pipe holds.
         let reading = std::thread::spawn(move || {
             let mut all = Vec::new();
