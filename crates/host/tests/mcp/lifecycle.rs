@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use host::{CancellationToken, Kind, Output, Request, Watching};
+use host::{CallError, CancellationToken, Kind, Output, Replied, Request, Watching};
 use policy::Surface;
 use serde_json::{Value, json};
 
@@ -57,6 +57,27 @@ fn bench(idle: Duration) -> Bench {
     bench_of(SERVER, idle)
 }
 
+/// The same, and the server never answers to such a request.
+fn silent_on(method: &str) -> Bench {
+    let answers = "answer(id, {})";
+    assert_eq!(SERVER.matches(answers).count(), 1);
+    let server = SERVER.replace(answers, &format!("if method != \"{method}\": {answers}"));
+    bench_of(&format!("{}\n{server}", marked(method)), Duration::from_mins(1))
+}
+
+/// What stands in the command of such a server, and in no other.
+fn marked(method: &str) -> String {
+    format!("# {} {method}", std::process::id())
+}
+
+/// Whether a process of it is there.
+fn runs(method: &str) -> bool {
+    let mark = marked(method);
+    let processes = std::fs::read_dir("/proc").unwrap().filter_map(Result::ok);
+    let mut words = processes.filter_map(|one| std::fs::read(one.path().join("cmdline")).ok());
+    words.any(|words| String::from_utf8_lossy(&words).contains(&mark))
+}
+
 fn bench_of(server: &str, idle: Duration) -> Bench {
     let text = format!("{BEGIN}{server}");
     let mut bench = Bench::script(&text).within(Duration::from_secs(20)).declaring("act");
@@ -72,10 +93,19 @@ async fn says(bench: &Bench) -> Value {
 }
 
 async fn watch(bench: &Bench, uri: &str) -> Watching {
-    let (params, surface) = (json!({ "uri": uri }), Surface::Terminal);
-    let request = Request { method: "resources/subscribe", params, surface: &surface, peer: None };
-    let replied = bench.host.request(&bench.tool, request, &CancellationToken::new()).await;
+    let replied = ask(bench, "resources/subscribe", uri, &CancellationToken::new()).await;
     replied.unwrap().watching.unwrap()
+}
+
+async fn ask(
+    bench: &Bench,
+    method: &str,
+    uri: &str,
+    off: &CancellationToken,
+) -> Result<Replied, CallError> {
+    let (params, surface) = (json!({ "uri": uri }), Surface::Terminal);
+    let request = Request { method, params, surface: &surface, peer: None };
+    bench.host.request(&bench.tool, request, off).await
 }
 
 /// Waits until something is so.
@@ -141,6 +171,21 @@ async fn whoever_watches_knows_when_the_server_is_not_there_any_more() {
     let again = watch(&bench, "x://a").await;
     assert_eq!(says(&bench).await, json!([1, ["subscribe x://a"]]));
     assert!(again.is_well());
+}
+
+#[tokio::test]
+async fn a_server_that_is_taken_back_ends_although_it_does_not_say_that_it_tells_no_more() {
+    let method = "resources/unsubscribe";
+    let bench = silent_on(method);
+    let uris: Vec<_> = (0..100).map(|number| format!("x://{number}")).collect();
+    let watching = join_all(uris.iter().map(|uri| watch(&bench, uri))).await;
+    assert!(runs(method));
+    drop(watching);
+    until("its news", async || says(&bench).await[1].to_string().contains("unsubscribe")).await;
+    let began = Instant::now();
+    bench.host.end(&bench.tool.package.canonical_id());
+    until("its end", async || !runs(method)).await;
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
 }
 
 #[tokio::test]

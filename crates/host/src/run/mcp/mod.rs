@@ -123,6 +123,15 @@ impl Seat {
     }
 }
 
+/// A server that is not kept any more serves those whom it serves, and ends with that.
+impl Drop for Seat {
+    fn drop(&mut self) {
+        if let Some(server) = &self.server {
+            server.retired.cancel();
+        }
+    }
+}
+
 /// How a call is made.
 #[derive(Clone)]
 pub(crate) struct Terms {

@@ -9,6 +9,7 @@ use serde_json::{Map, Value};
 use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::error::Elapsed;
 use tokio::time::{timeout, timeout_at};
+use tokio_util::sync::CancellationToken;
 use vault::Redactor;
 
 use super::answer::{self, Declared};
@@ -59,7 +60,8 @@ pub(super) struct Server {
     body: Body,
     slots: Semaphore,
     waiting: AtomicUsize,
-    is_retired: AtomicBool,
+    /// Where it is asked nothing more than what it was asked already.
+    pub(super) retired: CancellationToken,
     /// Whether it has answered anything that it was asked.
     has_served: AtomicBool,
     used_at: Mutex<Instant>,
@@ -116,7 +118,7 @@ impl Server {
             body,
             slots: Semaphore::new(AT_A_TIME),
             waiting: AtomicUsize::new(0),
-            is_retired: AtomicBool::new(false),
+            retired: CancellationToken::new(),
             has_served: AtomicBool::new(false),
             used_at: Mutex::new(Instant::now()),
             watched: Watched::default(),
@@ -177,7 +179,7 @@ impl Server {
 
     /// Whether it may be asked once more.
     pub(super) fn is_well(&self) -> bool {
-        !self.is_retired.load(Ordering::Acquire) && !self.session.is_closed()
+        !self.retired.is_cancelled() && !self.session.is_closed()
     }
 
     /// Whether it has answered anything that it was asked.
@@ -360,7 +362,7 @@ impl Server {
             }
             Ok(Err(error)) => {
                 if !matches!(error, AskError::Refused { .. }) {
-                    self.is_retired.store(true, Ordering::Release);
+                    self.retired.cancel();
                 }
                 Err(match &heard {
                     Some((process, heard)) => why(error, process, heard, tool).await,
@@ -378,7 +380,7 @@ impl Server {
     fn retire_if_silent(&self, asked_at: Instant) {
         let was_silent = self.process().is_some_and(|one| one.health().answered_at() < asked_at);
         if was_silent {
-            self.is_retired.store(true, Ordering::Release);
+            self.retired.cancel();
         }
     }
 

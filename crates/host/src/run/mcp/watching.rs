@@ -129,16 +129,21 @@ impl Drop for Watching {
         // Without a runtime it goes on telling, of what nobody hears.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let uri = std::mem::take(&mut self.uri);
-        runtime.spawn(async move {
-            let _turn = server.watched.leaving.acquire().await;
-            let mut is_told = is_told.lock().await;
-            // Somebody may have come meanwhile.
-            if *is_told && server.is_well() && !server.watched.has(&uri) {
-                *is_told = false;
-                let until = Instant::now() + PATIENCE;
-                let _ = server.request(UNSUBSCRIBE, json!({ "uri": uri }), None, until).await;
-            }
-            server.watched.forget(&uri);
-        });
+        let retired = server.retired.clone();
+        // One that is retired needs to be told nothing, and must not live on for it.
+        let leaving = retired.run_until_cancelled_owned(leave(server, uri, is_told));
+        runtime.spawn(leaving);
     }
+}
+
+/// Has a server tell of a resource no more, unless somebody has come meanwhile.
+async fn leave(server: Arc<Server>, uri: String, is_told: IsTold) {
+    let _turn = server.watched.leaving.acquire().await;
+    let mut is_told = is_told.lock().await;
+    if *is_told && server.is_well() && !server.watched.has(&uri) {
+        *is_told = false;
+        let until = Instant::now() + PATIENCE;
+        let _ = server.request(UNSUBSCRIBE, json!({ "uri": uri }), None, until).await;
+    }
+    server.watched.forget(&uri);
 }
