@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
+use futures_util::future::{join, join_all};
 use host::{CallError, CancellationToken, Kind, Output, Replied, Request, Watching};
 use policy::Surface;
 use serde_json::{Value, json};
@@ -171,6 +171,20 @@ async fn whoever_watches_knows_when_the_server_is_not_there_any_more() {
     let again = watch(&bench, "x://a").await;
     assert_eq!(says(&bench).await, json!([1, ["subscribe x://a"]]));
     assert!(again.is_well());
+}
+
+#[tokio::test]
+async fn what_is_called_off_before_it_is_watched_need_not_be_told_of() {
+    let (bench, off) = (silent_on("resources/subscribe"), CancellationToken::new());
+    let asked = ask(&bench, "resources/subscribe", "x://a", &off);
+    let leaving = async {
+        until("its news", async || says(&bench).await[1] == json!(["subscribe x://a"])).await;
+        off.cancel();
+    };
+    let (asked, ()) = join(asked, leaving).await;
+    assert_eq!(asked.unwrap_err().kind, Kind::Cancelled);
+    let told = json!(["subscribe x://a", "unsubscribe x://a"]);
+    until("its news", async || says(&bench).await[1] == told).await;
 }
 
 #[tokio::test]

@@ -44,11 +44,21 @@ impl Default for Watched {
 #[derive(Debug, Default)]
 struct Place {
     watchers: usize,
-    is_told: IsTold,
+    telling: Held,
 }
 
-/// Whether the server tells of it. It is held while that changes, so that the server hears of it in order.
-type IsTold = Arc<tokio::sync::Mutex<bool>>;
+/// It is held while it changes, so that the server hears of it in order.
+type Held = Arc<tokio::sync::Mutex<Telling>>;
+
+/// Whether the server tells of a resource.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Telling {
+    #[default]
+    No,
+    /// It was asked to, and nobody has heard what it made of that.
+    Perhaps,
+    Yes,
+}
 
 impl Watched {
     /// Whether anybody watches anything.
@@ -61,19 +71,19 @@ impl Watched {
     }
 
     /// One more watches.
-    fn add(&self, uri: &str) -> IsTold {
+    fn add(&self, uri: &str) -> Held {
         let mut all = self.lock();
         let place = all.entry(uri.to_owned()).or_default();
         place.watchers += 1;
-        Arc::clone(&place.is_told)
+        Arc::clone(&place.telling)
     }
 
     /// One less does; what is left where it was the last.
-    fn take(&self, uri: &str) -> Option<IsTold> {
+    fn take(&self, uri: &str) -> Option<Held> {
         let mut all = self.lock();
         let place = all.get_mut(uri)?;
         place.watchers -= 1;
-        (place.watchers == 0).then(|| Arc::clone(&place.is_told))
+        (place.watchers == 0).then(|| Arc::clone(&place.telling))
     }
 
     /// Forgets what nobody watches.
@@ -104,16 +114,24 @@ impl Watching {
         peer: Option<Arc<dyn Peer>>,
         until: Instant,
     ) -> Result<Self, CallError> {
-        let is_told = server.watched.add(uri);
+        let telling = server.watched.add(uri);
         let watching = Self { server: Arc::downgrade(server), uri: uri.to_owned() };
-        let Ok(mut is_told) = timeout_at(until.into(), is_told.lock()).await else {
+        let Ok(mut telling) = timeout_at(until.into(), telling.lock()).await else {
             return Err(too_late("the server had not said that it tells of the resource"));
         };
-        if !*is_told {
-            server.request(SUBSCRIBE, json!({ "uri": uri }), peer, until).await?;
-            *is_told = true;
+        if *telling == Telling::Yes {
+            return Ok(watching);
         }
-        Ok(watching)
+        // Where this is called off from here on, the server is told that it need not tell.
+        *telling = Telling::Perhaps;
+        let asked = server.request(SUBSCRIBE, json!({ "uri": uri }), peer, until).await;
+        *telling = match &asked {
+            Ok(_) => Telling::Yes,
+            // It has refused.
+            Err(error) if error.details.get("code").is_some() => Telling::No,
+            Err(_) => Telling::Perhaps,
+        };
+        asked.map(|_| watching)
     }
 
     /// Whether the server is still there to tell of it.
@@ -125,23 +143,23 @@ impl Watching {
 impl Drop for Watching {
     fn drop(&mut self) {
         let Some(server) = self.server.upgrade() else { return };
-        let Some(is_told) = server.watched.take(&self.uri) else { return };
+        let Some(telling) = server.watched.take(&self.uri) else { return };
         // Without a runtime it goes on telling, of what nobody hears.
         let Ok(runtime) = tokio::runtime::Handle::try_current() else { return };
         let uri = std::mem::take(&mut self.uri);
         let retired = server.retired.clone();
         // One that is retired needs to be told nothing, and must not live on for it.
-        let leaving = retired.run_until_cancelled_owned(leave(server, uri, is_told));
+        let leaving = retired.run_until_cancelled_owned(leave(server, uri, telling));
         runtime.spawn(leaving);
     }
 }
 
 /// Has a server tell of a resource no more, unless somebody has come meanwhile.
-async fn leave(server: Arc<Server>, uri: String, is_told: IsTold) {
+async fn leave(server: Arc<Server>, uri: String, telling: Held) {
     let _turn = server.watched.leaving.acquire().await;
-    let mut is_told = is_told.lock().await;
-    if *is_told && server.is_well() && !server.watched.has(&uri) {
-        *is_told = false;
+    let mut telling = telling.lock().await;
+    if *telling != Telling::No && server.is_well() && !server.watched.has(&uri) {
+        *telling = Telling::No;
         let until = Instant::now() + PATIENCE;
         let _ = server.request(UNSUBSCRIBE, json!({ "uri": uri }), None, until).await;
     }

@@ -161,12 +161,13 @@ impl Listening {
         let watched = less.resource_subscriptions.take().unwrap_or_default();
         let left: Vec<_> = watched.into_iter().filter(|one| !all.contains(one)).collect();
         less.resource_subscriptions = Some(left).filter(|left| !left.is_empty());
+        // Where that comes to nothing, more is told than is wanted, until the next time that something else is.
+        *wanted = less.clone();
         let begun = if is_nothing(&less) {
             None
         } else {
             Some(self.ear.peer.listen(less.clone()).await.map_err(of_asking)?)
         };
-        *wanted = less.clone();
         self.hear(begun.map(|begun| (begun, less)));
         Ok(())
     }
