@@ -188,6 +188,25 @@ async fn what_is_called_off_before_it_is_watched_need_not_be_told_of() {
 }
 
 #[tokio::test]
+async fn a_server_that_does_not_say_whether_it_tells_is_still_called() {
+    let (bench, off) = (silent_on("resources/subscribe"), CancellationToken::new());
+    let uris: Vec<_> = (0..100).map(|number| format!("x://{number}")).collect();
+    let asked = join_all(uris.iter().map(|uri| ask(&bench, "resources/subscribe", uri, &off)));
+    let calling = async {
+        until("many questions", async || {
+            says(&bench).await[1].as_array().is_some_and(|told| told.len() >= 32)
+        })
+        .await;
+        for _ in 0..3 {
+            says(&bench).await;
+        }
+        off.cancel();
+    };
+    let (asked, ()) = join(asked, calling).await;
+    assert!(asked.into_iter().all(|one| one.unwrap_err().kind == Kind::Cancelled));
+}
+
+#[tokio::test]
 async fn a_server_that_is_taken_back_ends_although_it_does_not_say_that_it_tells_no_more() {
     let method = "resources/unsubscribe";
     let bench = silent_on(method);

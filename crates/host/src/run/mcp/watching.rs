@@ -23,7 +23,7 @@ const UNSUBSCRIBE: &str = "resources/unsubscribe";
 /// How long a server may take to be told that nobody wants to know any more.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// Of how many resources it is told so at a time, which leaves room for calls.
+/// Of how many resources it is asked something at a time, which leaves room for calls.
 const AT_A_TIME: usize = 32;
 
 /// What of one server is watched.
@@ -31,13 +31,13 @@ const AT_A_TIME: usize = 32;
 pub(super) struct Watched {
     /// By address.
     all: Mutex<HashMap<String, Place>>,
-    /// Whose turn it is to be told of no more.
-    leaving: Semaphore,
+    /// Whose turn it is to ask the server.
+    turns: Semaphore,
 }
 
 impl Default for Watched {
     fn default() -> Self {
-        Self { all: Mutex::default(), leaving: Semaphore::new(AT_A_TIME) }
+        Self { all: Mutex::default(), turns: Semaphore::new(AT_A_TIME) }
     }
 }
 
@@ -122,6 +122,9 @@ impl Watching {
         if *telling == Telling::Yes {
             return Ok(watching);
         }
+        let Ok(_turn) = timeout_at(until.into(), server.watched.turns.acquire()).await else {
+            return Err(too_late("it waited for its turn to be watched"));
+        };
         // Where this is called off from here on, the server is told that it need not tell.
         *telling = Telling::Perhaps;
         let asked = server.request(SUBSCRIBE, json!({ "uri": uri }), peer, until).await;
@@ -156,8 +159,8 @@ impl Drop for Watching {
 
 /// Has a server tell of a resource no more, unless somebody has come meanwhile.
 async fn leave(server: Arc<Server>, uri: String, telling: Held) {
-    let _turn = server.watched.leaving.acquire().await;
     let mut telling = telling.lock().await;
+    let _turn = server.watched.turns.acquire().await;
     if *telling != Telling::No && server.is_well() && !server.watched.has(&uri) {
         *telling = Telling::No;
         let until = Instant::now() + PATIENCE;
