@@ -114,8 +114,9 @@ impl Host {
         around: Option<&Trace>,
     ) -> Made {
         let underway = self.underway.begin(tool, call);
-        let made = self.make_in_turn(tool, call, warmth, around).await;
-        underway.told(made)
+        let mut made = self.make_in_turn(tool, call, warmth, around).await;
+        made.reply = underway.told(made.reply);
+        made
     }
 
     /// Makes a call by the first implementation, and by the next where that one breaks and nothing speaks against a second try.

@@ -153,8 +153,8 @@ impl Host {
         }
     }
 
-    /// Asks the server of a tool for something that is no call: a prompt, a resource, a list of them. Nobody is asked for it; what is denied stays denied. It is written down as a call is,
-    /// under the name of the method.
+    /// Asks the server of a tool for something that is no call: a prompt, a resource, a list of them. Nobody is asked for it; what
+    /// is denied stays denied. It is written down as a call is, under the name of the method.
     pub async fn request(
         &self,
         tool: &Tool,
@@ -164,7 +164,7 @@ impl Host {
         let began = Instant::now();
         let Request { method, params, surface, peer } = request;
         let asked = Call { surface: surface.clone(), ..beside(tool, method, called_off) };
-        let _underway = self.underway.begin(tool, &asked);
+        let underway = self.underway.begin(tool, &asked);
         let mut record = Self::record_of(tool, &asked);
         let mut begun = None;
         let asking = async {
@@ -189,6 +189,7 @@ impl Host {
             answer = Box::pin(asking) => answer,
             () = called_off.cancelled() => Err(CallError::called_off()),
         };
+        let answer = underway.told(answer);
         let told = answer.as_ref().map(|_| Ran::listed()).map_err(Clone::clone);
         let waited = peer.map(|peer| peer.waited()).unwrap_or_default();
         let took = began.elapsed().saturating_sub(waited);

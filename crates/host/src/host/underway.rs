@@ -6,15 +6,16 @@ use std::time::Duration;
 
 use tokio_util::sync::CancellationToken;
 
-use super::{Host, Made};
+use super::Host;
 use crate::call::{Call, Tool};
-use crate::error::Kind;
+use crate::error::{CallError, Kind};
 
 /// How often it is looked whether they have ended.
 const LOOK_AGAIN: Duration = Duration::from_millis(5);
 
 /// What is told of a call that ended because its package was switched off, revoked or removed meanwhile.
-pub const SWITCHED_OFF: &str = "its package was switched off, revoked or removed while it ran, so it was ended";
+pub const SWITCHED_OFF: &str =
+    "its package was switched off, revoked or removed while it ran, so it was ended";
 
 /// The calls that are under way.
 #[derive(Debug, Default)]
@@ -48,14 +49,14 @@ impl Underway {
 
 impl Among<'_> {
     /// The same result, with why it ended where somebody had it ended.
-    pub(super) fn told(self, mut made: Made) -> Made {
-        if let Err(error) = &mut made.reply
+    pub(super) fn told<T>(&self, mut ended: Result<T, CallError>) -> Result<T, CallError> {
+        if let Err(error) = &mut ended
             && error.kind == Kind::Cancelled
             && self.one.is_ended.load(Ordering::Acquire)
         {
             SWITCHED_OFF.clone_into(&mut error.message);
         }
-        made
+        ended
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::future::{join, join_all};
-use host::{CallError, CancellationToken, Kind, Output, Replied, Request, Watching};
+use host::{CallError, CancellationToken, Kind, Output, Replied, Request, SWITCHED_OFF, Watching};
 use policy::Surface;
 use serde_json::{Value, json};
 
@@ -219,6 +219,18 @@ async fn a_server_that_is_taken_back_ends_although_it_does_not_say_that_it_tells
     bench.host.end(&bench.tool.package.canonical_id());
     until("its end", async || !runs(method)).await;
     assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+#[tokio::test]
+async fn what_is_asked_of_a_server_that_is_switched_off_meanwhile_is_told_so() {
+    let (bench, off) = (silent_on("resources/read"), CancellationToken::new());
+    let asked = ask(&bench, "resources/read", "x://a", &off);
+    let ending = async {
+        until("its news", async || says(&bench).await[1] == json!(["read x://a"])).await;
+        bench.host.end(&bench.tool.package.canonical_id());
+    };
+    let (asked, ()) = join(asked, ending).await;
+    assert_eq!(asked.unwrap_err().message, SWITCHED_OFF);
 }
 
 #[tokio::test]
