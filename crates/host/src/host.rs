@@ -200,7 +200,8 @@ impl Host {
         self
     }
 
-    /// The same host, with nothing running yet, which keeps for so long what has nothing to do.
+    /// The same host, with nothing running yet, which keeps for so long what has nothing to do. It is for tests, which do not wait
+    /// for as long as that is kept otherwise.
     #[must_use]
     pub fn keeping_idle_for(mut self, idle: Duration) -> Self {
         self.workers = Arc::new(Workers::tidied_after(idle));

@@ -177,7 +177,7 @@ impl Servers {
         Arc::new(Self { kept, eras, turns, tidying, board })
     }
 
-    /// An empty pool with the same eras, whose idle servers end after so long.
+    /// An empty pool with the same eras, whose idle servers end after so long: see [`crate::Host::keeping_idle_for`].
     pub(crate) fn tidied_after(&self, idle: Duration) -> Arc<Self> {
         let (kept, turns, board) = Default::default();
         let (eras, tidying) = (Arc::clone(&self.eras), Tidying::after(idle));
