@@ -199,7 +199,7 @@ impl TraceContext {
     /// What the trace is called in headers and in `_meta`.
     pub const PARENT: &'static str = "traceparent";
 
-    /// What is kept with it is called.
+    /// The same for what tracing systems keep with it.
     pub const STATE: &'static str = "tracestate";
 
     /// Tells it beside the parameters of a request, in place of what is told there.
