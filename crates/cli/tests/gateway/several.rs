@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Desk, repository};
 use crate::gate::{Gate, Joined, NEWER, OPEN, home, until};
+use crate::leaving::written;
 
 /// What is in the way of a call from one that hangs, at most. Without care it would be half a minute and more.
 const SOON: Duration = Duration::from_secs(15);
@@ -241,6 +242,21 @@ fn a_server_that_ends_is_asked_again_to_tell_of_what_is_watched() {
     assert_eq!(updated(&mut watcher), json!({ "uri": "one://own" }));
     touch(&mut other, "one", "one://own");
     assert_eq!(updated(&mut watcher)["by"], "one");
+}
+
+#[test]
+fn a_server_that_is_slow_to_tell_again_holds_up_no_other() {
+    let desk = having(&["well", "slow resources/subscribe=8"], "");
+    let mut watcher = Joined::greeted(&desk, &[], &json!({}));
+    let mut other = Joined::greeted(&desk, &[], &json!({}));
+    subscribe(&mut watcher, "slow://own");
+    subscribe(&mut watcher, "well://own");
+    let die = json!({ "what": "die" });
+    act(&mut other, "slow", &die);
+    until("it is asked again", || written(&desk, "begin", "resources/subscribe").len() == 3);
+    act(&mut other, "well", &die);
+    assert_eq!(updated(&mut watcher)["uri"], "well://own");
+    assert_eq!(updated(&mut watcher)["uri"], "slow://own");
 }
 
 #[test]

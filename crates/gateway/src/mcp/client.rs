@@ -108,7 +108,7 @@ pub(crate) struct Client {
     /// Calls off whatever is asked later.
     gone: CancellationToken,
     /// The resources that it wants to be told about, in the older era.
-    pub(crate) watches: Watches,
+    pub(crate) watches: Arc<Watches>,
     /// Where it is told what is no part of a request.
     outlet: Mutex<Option<Line>>,
     /// What it listens for, in the newer era.
@@ -148,7 +148,7 @@ impl Client {
             asked: AtomicU64::new(0),
             running: Mutex::default(),
             gone: CancellationToken::new(),
-            watches: Watches::default(),
+            watches: Arc::default(),
             outlet: Mutex::default(),
             subscriptions: Mutex::default(),
         }

@@ -11,7 +11,7 @@ use super::client::{Asked, Client, Line, lock};
 use super::error::Error;
 use super::message::{self, Id};
 use super::revision::key;
-use super::watching::{self, Watches};
+use super::watching::{self, UPDATED, Watches};
 use super::{hosted, servers};
 use crate::gateway::Gateway;
 
@@ -38,9 +38,6 @@ const LISTS: [(&str, &str); 3] = [
     ("promptsListChanged", "prompts"),
     ("resourcesListChanged", "resources"),
 ];
-
-/// Says that a resource has changed.
-const UPDATED: &str = "notifications/resources/updated";
 
 /// Listens until it is called off or nobody is there any more.
 pub(crate) async fn listen(
@@ -91,10 +88,10 @@ pub(crate) async fn listen(
     let text = message::notification("notifications/subscriptions/acknowledged", &acknowledged);
     asked.line.send(text).await;
     subscription.release();
-    let tell = |_: &str, params: Value| subscription.tell(UPDATED, params);
+    let tell = |uri: &str| subscription.tell(UPDATED, json!({ "uri": uri }));
     tokio::select! {
         () = asked.line.closed() => {}
-        () = watching::keep_for(gateway, asked, &subscription.watches, tell), if watches => {}
+        () = watching::keep_for(gateway, asked, &subscription.watches, &tell), if watches => {}
     }
     Ok(json!({ "resultType": "complete", "_meta": { key::SUBSCRIPTION: about } }).to_string())
 }

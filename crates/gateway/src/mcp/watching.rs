@@ -3,15 +3,16 @@
 //! A server that ends meanwhile is asked again, so that nobody waits for what will never be told. Of a client of the older era
 //! that nobody hears at the moment, nothing is watched.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use futures_util::future::join_all;
-use futures_util::stream::{self, StreamExt};
+use futures_util::future::{BoxFuture, FutureExt};
+use futures_util::stream::{self, FuturesUnordered, StreamExt};
 use host::{CallError, CancellationToken, Kind, Watching};
-use serde_json::{Value, json};
+use serde_json::json;
+use tokio::time::timeout;
 
 use super::client::{Asked, Client, Line, lock};
 use super::error::Error;
@@ -33,6 +34,9 @@ const LOOK_AGAIN: Duration = Duration::from_millis(500);
 /// How long one is left alone that did not go on telling, at first and at most.
 const FIRST_PAUSE: Duration = Duration::from_secs(1);
 const LONGEST_PAUSE: Duration = Duration::from_mins(1);
+
+/// Says that a resource has changed.
+pub(crate) const UPDATED: &str = "notifications/resources/updated";
 
 /// What somebody is told of.
 #[derive(Debug, Default)]
@@ -124,19 +128,9 @@ impl Watches {
         }
     }
 
-    /// Asks those again that tell no more; what was told of again may have changed meanwhile.
-    pub(crate) async fn renew(&self, gateway: &Gateway, asked: &Asked) -> Vec<String> {
-        let stock = gateway.shelf.newest();
-        let servers = of_view(&stock, &asked.client.view);
-        let due = self.lapsed(&servers, Instant::now());
-        let voice = Voice::of(&stock, asked);
-        let each = due.into_iter().map(|(server, uris)| self.again(&voice, server, uris));
-        join_all(each).await.concat()
-    }
-
-    /// Asks a server for what it told of before.
-    async fn again(&self, voice: &Voice, server: &Server, uris: Vec<String>) -> Vec<String> {
-        let (mut told, gone) = (Vec::new(), CancellationToken::new());
+    /// Asks a server for what it told of before. What it tells of again may have changed meanwhile.
+    async fn again(&self, voice: &Voice, server: &Server, uris: &[String], tell: &Tell<'_>) {
+        let gone = CancellationToken::new();
         // The first shows whether it answers.
         let (first, others) = uris.split_at(uris.len().min(1));
         for some in [first, others] {
@@ -150,7 +144,7 @@ impl Watches {
                 match asked {
                     Ok(watching) => {
                         self.told(&server.package.id, uri, watching);
-                        told.push(uri.clone());
+                        tell(uri);
                     }
                     Err(_) if gone.is_cancelled() => {}
                     Err(error) => {
@@ -164,7 +158,6 @@ impl Watches {
                 }
             }
         }
-        told
     }
 
     fn postpone(&self, package: &str, is_meant: impl Fn(&str) -> bool) {
@@ -235,6 +228,55 @@ impl Drop for Asking<'_> {
     }
 }
 
+/// Tells somebody that a resource may have changed.
+type Tell<'t> = dyn Fn(&str) + Sync + 't;
+
+/// The servers that are asked again because they told no more: each by itself, so that one that hangs holds up no other.
+struct Renewing<'r> {
+    watches: &'r Watches,
+    tell: &'r Tell<'r>,
+    /// What is left is the package.
+    asking: FuturesUnordered<BoxFuture<'r, String>>,
+    packages: HashSet<String>,
+}
+
+impl<'r> Renewing<'r> {
+    fn new(watches: &'r Watches, tell: &'r Tell<'r>) -> Self {
+        let (asking, packages) = Default::default();
+        Self { watches, tell, asking, packages }
+    }
+
+    /// Goes on with those that are being asked, for as long as it takes until it is looked again.
+    async fn go_on(&mut self) {
+        let asking = async {
+            while let Some(package) = self.asking.next().await {
+                self.packages.remove(&package);
+            }
+            std::future::pending::<()>().await;
+        };
+        let _ = timeout(LOOK_AGAIN, asking).await;
+    }
+
+    /// Begins to ask those that tell no more, and are not being asked.
+    fn look(&mut self, gateway: &Gateway, asked: &Asked) {
+        let (watches, tell) = (self.watches, self.tell);
+        let stock = gateway.shelf.newest();
+        let servers = of_view(&stock, &asked.client.view);
+        for (server, uris) in watches.lapsed(&servers, Instant::now()) {
+            let package = server.package.id.clone();
+            if !self.packages.insert(package.clone()) {
+                continue;
+            }
+            let (voice, server) = (Voice::of(&stock, asked), server.clone());
+            let asking = async move {
+                watches.again(&voice, &server, &uris, tell).await;
+                package
+            };
+            self.asking.push(asking.boxed());
+        }
+    }
+}
+
 /// Asks a server to tell of a resource.
 async fn ask(
     voice: &Voice,
@@ -256,39 +298,38 @@ pub(crate) async fn subscribe(
     let client = &asked.client;
     servers::watch(gateway, asked, &client.watches, uri).await?;
     if !client.watches.is_kept.swap(true, Ordering::AcqRel) {
-        tokio::spawn(keep(Arc::downgrade(gateway), Arc::downgrade(client)));
+        let (gateway, watches) = (Arc::downgrade(gateway), Arc::clone(&client.watches));
+        tokio::spawn(keep(gateway, Arc::downgrade(client), watches));
     }
     Ok(())
 }
 
 /// Sees to it that servers go on telling a client of the older era, for as long as it is there.
-async fn keep(gateway: Weak<Gateway>, client: Weak<Client>) {
+async fn keep(gateway: Weak<Gateway>, client: Weak<Client>, watches: Arc<Watches>) {
+    let tell = |uri: &str| {
+        if let Some(client) = client.upgrade() {
+            client.notify(UPDATED, &json!({ "uri": uri }));
+        }
+    };
+    let mut renewing = Renewing::new(&watches, &tell);
     loop {
-        tokio::time::sleep(LOOK_AGAIN).await;
+        renewing.go_on().await;
         let (Some(gateway), Some(client)) = (gateway.upgrade(), client.upgrade()) else { return };
         if !client.is_heard() {
-            client.watches.rest();
+            watches.rest();
             continue;
         }
         let Some(asked) = beside(&client) else { return };
-        for uri in client.watches.renew(&gateway, &asked).await {
-            client.notify("notifications/resources/updated", &json!({ "uri": uri }));
-        }
+        renewing.look(&gateway, &asked);
     }
 }
 
 /// The same for a subscription, which is told what was told of again; for as long as this is waited for.
-pub(crate) async fn keep_for(
-    gateway: &Gateway,
-    asked: &Asked,
-    watches: &Watches,
-    tell: impl Fn(&str, Value),
-) {
+pub(crate) async fn keep_for(gateway: &Gateway, asked: &Asked, watches: &Watches, tell: &Tell<'_>) {
+    let mut renewing = Renewing::new(watches, tell);
     loop {
-        tokio::time::sleep(LOOK_AGAIN).await;
-        for uri in watches.renew(gateway, asked).await {
-            tell(&uri, json!({ "uri": uri }));
-        }
+        renewing.go_on().await;
+        renewing.look(gateway, asked);
     }
 }
 
