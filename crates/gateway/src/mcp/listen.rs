@@ -1,5 +1,6 @@
 //! `subscriptions/listen`: a request that stays open, and by which its client is told what changes.
 
+use std::collections::HashSet;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 
@@ -51,16 +52,7 @@ pub(crate) async fn listen(
     let is_offered = |of: &str| of == "tools" || has_servers;
     let wanted: Vec<_> =
         LISTS.into_iter().filter(|(key, of)| filter[key] == true && is_offered(of)).collect();
-    let mut resources: Vec<String> = Vec::new();
-    for uri in filter["resourceSubscriptions"].as_array().into_iter().flatten() {
-        if let Some(uri) = uri.as_str().map(str::to_owned)
-            && has_servers
-            && resources.len() < watching::MOST
-            && !resources.contains(&uri)
-        {
-            resources.push(uri);
-        }
-    }
+    let resources = if has_servers { resources(filter) } else { Vec::new() };
     // What is told while servers are asked is told with the rest.
     let subscription = Arc::new(Subscription {
         id: asked.id.clone(),
@@ -94,6 +86,14 @@ pub(crate) async fn listen(
         () = watching::keep_for(gateway, asked, &subscription.watches, &tell), if watches => {}
     }
     Ok(json!({ "resultType": "complete", "_meta": { key::SUBSCRIPTION: about } }).to_string())
+}
+
+/// The resources that a filter names, each once, and only so many of them.
+fn resources(filter: &Value) -> Vec<String> {
+    let mut known = HashSet::new();
+    let named = filter["resourceSubscriptions"].as_array().into_iter().flatten();
+    let new = named.filter_map(Value::as_str).filter(|uri| known.insert(*uri));
+    new.take(watching::MOST).map(str::to_owned).collect()
 }
 
 impl Client {
@@ -172,5 +172,22 @@ impl Subscription {
     fn say(&self, method: &str, mut params: Value) {
         params["_meta"] = json!({ key::SUBSCRIPTION: self.id.to_value() });
         self.line.tell(message::notification(method, &params));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_resource_that_is_named_often_is_watched_once_and_takes_no_place_from_another() {
+        let number = |number: usize| json!(format!("x://{}", number / 100));
+        let all: Vec<_> = (0..2 * watching::MOST * 100).map(number).collect();
+        let named = resources(&json!({ "resourceSubscriptions": all }));
+        let expected: Vec<_> = (0..watching::MOST).map(|one| format!("x://{one}")).collect();
+        assert_eq!(named, expected);
+        let odd = json!([1, null, "x://a", {}, "x://a"]);
+        assert_eq!(resources(&json!({ "resourceSubscriptions": odd })), ["x://a"]);
+        assert!(resources(&json!({ "resourceSubscriptions": "x://a" })).is_empty());
     }
 }
