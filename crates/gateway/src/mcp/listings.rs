@@ -87,11 +87,8 @@ impl Listings {
         if let Some(known) = known.filter(|known| known.is_current()) {
             return known.clone();
         }
-        // Nobody waits once more for one that could not be asked before.
         let failed = known.filter(|known| matches!(&*known.answer.borrow(), Some((None, _))));
-        let since = failed.map_or_else(Instant::now, |failed| failed.since);
-        let (told, answer) = watch::channel(None);
-        let listing = Listing { since, answer, is_missed: Arc::default() };
+        let (told, listing) = Listing::after(failed);
         all.insert(key, listing.clone());
         drop(all);
         let (gateway, voice) = (Arc::clone(gateway), voice.clone());
@@ -109,6 +106,15 @@ impl Listings {
 }
 
 impl Listing {
+    /// One that is asked for, perhaps after one that could not be: nobody waits once more for that, and whoever asked then has gone
+    /// on without it.
+    fn after(failed: Option<&Self>) -> (watch::Sender<Option<(Entries, Instant)>>, Self) {
+        let since = failed.map_or_else(Instant::now, |failed| failed.since);
+        let is_missed = Arc::new(AtomicBool::new(failed.is_some()));
+        let (told, answer) = watch::channel(None);
+        (told, Self { since, answer, is_missed })
+    }
+
     fn is_current(&self) -> bool {
         match &*self.answer.borrow() {
             Some((Some(_), at)) => at.elapsed() < CURRENT,
@@ -171,4 +177,17 @@ async fn pages(
     }
     all.truncate(MOST_LISTED);
     Ok(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn whoever_was_told_nothing_of_a_server_that_failed_misses_what_it_lists_later() {
+        let (_told, first) = Listing::after(None);
+        assert!(!first.is_missed.load(Ordering::Acquire));
+        let (_told, next) = Listing::after(Some(&first));
+        assert!(next.is_missed.load(Ordering::Acquire) && next.since == first.since);
+    }
 }
