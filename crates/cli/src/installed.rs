@@ -152,18 +152,23 @@ fn tool_of(named: &Named, home: &Home, printer: Printer) -> Result<Tool, Failure
         let (id, version) = (line(&pinned.id), line(&pinned.version));
         printer.alarm(&format!("{id} {version} was taken back for security: {}", line(&reason)));
     }
-    with_files(named, home).map(|(tool, _)| tool)
+    with_files(named, home, drop).map(|(tool, ())| tool)
 }
 
-/// A package as a tool, and the files that it is made of and that were agreed to.
-pub(crate) fn with_files(named: &Named, home: &Home) -> Result<(Tool, Vec<PathBuf>), Failure> {
+/// A package as a tool, and the files that it is made of and that were agreed to, noted before it is looked whether they still are
+/// what they were.
+pub(crate) fn with_files<N>(
+    named: &Named,
+    home: &Home,
+    note: impl FnOnce(Vec<PathBuf>) -> N,
+) -> Result<(Tool, N), Failure> {
     let at = self::home(home);
     check_not_locked(named, home)?;
-    let Some(pinned) = &named.pinned else { return Ok((declared(named, &at)?, Vec::new())) };
+    let Some(pinned) = &named.pinned else { return Ok((declared(named, &at)?, note(Vec::new()))) };
     let installed = Installed::load(&at, pinned)?;
+    let noted = note(files_of(&installed));
     check_unchanged(&installed, named)?;
-    let files = files_of(&installed);
-    Ok((tool(installed, named)?, files))
+    Ok((tool(installed, named)?, noted))
 }
 
 /// How many files of a broken package are watched, about.

@@ -5,7 +5,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, ChildStdout, Command, Output, Stdio};
 
-use gateway::steward::{By, Deed, Package, SignIn, SigningIn, Standing, Steward, Trouble};
+use gateway::steward::{By, Deed, Files, Package, SignIn, SigningIn, Standing, Steward, Trouble};
 use host::{CallError, Settings, Tool, Violation};
 use install::revoked::{self, State};
 use install::{Contents, catalog};
@@ -101,10 +101,14 @@ impl Steward for Owner {
 
 impl Owner {
     fn package(&self, named: &Named, contents: &Contents) -> Package {
-        let (tool, files) = match self.tool(named) {
+        let read = self.tool(named).or_else(|_| {
+            // What is mended there is called again, also what was mended just now.
+            let files = Files::new(installed::files(named, &self.home));
+            self.tool(named).map_err(|failure| (words(&failure), files))
+        });
+        let (tool, files) = match read {
             Ok((tool, files)) => (Ok(tool), files),
-            // What is mended there is called again.
-            Err(failure) => (Err(words(&failure)), installed::files(named, &self.home)),
+            Err((words, files)) => (Err(words), files),
         };
         let pinned = named.pinned.as_ref().map(|pinned| pinned.version.clone());
         // What is declared in a catalog has the version that it is declared with.
@@ -156,8 +160,8 @@ impl Owner {
         came_of(&words[0], &output)
     }
 
-    fn tool(&self, named: &Named) -> Result<(Tool, Vec<PathBuf>), Failure> {
-        let (mut tool, files) = installed::with_files(named, &self.home)?;
+    fn tool(&self, named: &Named) -> Result<(Tool, Files), Failure> {
+        let (mut tool, files) = installed::with_files(named, &self.home, Files::new)?;
         if tool.package.chain.is_some() {
             steps::link_one(&mut tool, &[], &self.home, Printer::silent());
         }

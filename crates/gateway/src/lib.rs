@@ -4,8 +4,8 @@
 //!
 //! | module | what it is |
 //! |---|---|
-//! | [`steward`] | what the program that runs a gateway does for it |
 //! | `mark` | whether files are still the ones they were |
+//! | [`steward`] | what the program that runs a gateway does for it |
 //! | `offer`, [`view`], `shelf` | what can be called, what of it is shown, and what is installed, read anew when it changes |
 //! | `door` | who may see the console |
 //! | `sign_ins` | sign-ins that wait for what a browser brings back |

@@ -72,7 +72,7 @@ impl Guards {
 
 /// Files that were read, as they were then, and what only their owner may write.
 #[derive(Debug)]
-pub(crate) struct Files {
+pub struct Files {
     paths: Vec<PathBuf>,
     marks: Marks,
     /// What may say something else at any time, and be written by nobody else.
@@ -83,8 +83,8 @@ pub(crate) struct Files {
 }
 
 impl Files {
-    /// As they are now.
-    pub(crate) fn new(paths: Vec<PathBuf>) -> Self {
+    /// As they are now, before they are read: what changes while they are read is noticed.
+    pub fn new(paths: Vec<PathBuf>) -> Self {
         Self::and_guarded(paths, Vec::new())
     }
 

@@ -88,7 +88,7 @@ impl Shelved {
     fn new(package: Package, declares: bool) -> Self {
         let Package { id, version, is_enabled, standing, trust, is_taken_back, tool, files } =
             package;
-        let (files, tool) = (Files::new(files), tool.map(Arc::new));
+        let tool = tool.map(Arc::new);
         Self { id, version, is_enabled, standing, trust, is_taken_back, declares, tool, files }
     }
 
@@ -413,6 +413,25 @@ fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_changed_while_a_package_was_read_is_noticed() {
+        let path = std::env::temp_dir().join(format!("haft-shelf-{}", std::process::id()));
+        std::fs::write(&path, "1").unwrap();
+        let package = Package {
+            id: "mcpkg:a".to_owned(),
+            version: None,
+            is_enabled: true,
+            standing: Standing::Enabled,
+            trust: Trust::Local,
+            is_taken_back: false,
+            tool: Err("it is broken".to_owned()),
+            files: Files::new(vec![path.clone()]),
+        };
+        std::fs::write(&path, "22").unwrap();
+        assert!(!Shelved::new(package, true).files.are_unchanged());
+        std::fs::remove_file(&path).unwrap();
+    }
 
     #[test]
     fn a_score_sways_a_match_a_little_and_nothing_known_does_not() {

@@ -13,6 +13,8 @@ use prove::measured::All;
 use serde_json::Value;
 use vault::Secret;
 
+pub use crate::mark::Files;
+
 /// What a gateway has done for it.
 pub trait Steward: fmt::Debug + Send + Sync + 'static {
     /// The files that say what is installed and what is allowed. When one of them is another, all of it is read anew.
@@ -206,7 +208,7 @@ pub struct Trouble {
 }
 
 /// A package that is installed.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Package {
     /// With its dialect.
     pub id: String,
@@ -222,8 +224,9 @@ pub struct Package {
     pub is_taken_back: bool,
     /// As it is called, or why it cannot be.
     pub tool: Result<Tool, String>,
-    /// The files that it is made of: when one of them is another, it is no longer what was agreed to.
-    pub files: Vec<PathBuf>,
+    /// The files that it is made of, as they were before it was read: when one of them is another, it is no longer what was agreed
+    /// to.
+    pub files: Files,
 }
 
 /// How a package stands with its owner.
