@@ -31,6 +31,7 @@ impl Outbox {
     /// Adds a text, and leaves nothing of it where it was.
     pub(crate) fn take(&mut self, text: &mut Vec<u8>) {
         self.text.append(text);
+        empty(text);
     }
 
     /// Adds a message as a line of its own.
@@ -42,8 +43,7 @@ impl Outbox {
 
     /// Forgets what nobody will read.
     pub(crate) fn clear(&mut self) {
-        self.text.clear();
-        self.text.shrink_to(ROOM);
+        empty(&mut self.text);
         self.written = 0;
     }
 
@@ -59,6 +59,12 @@ impl Outbox {
         self.clear();
         Ok(())
     }
+}
+
+/// Empties a text, and gives back what something long took of room.
+pub(crate) fn empty(text: &mut Vec<u8>) {
+    text.clear();
+    text.shrink_to(ROOM);
 }
 
 #[cfg(test)]
@@ -83,5 +89,14 @@ mod tests {
         }
         assert!(outbox.drain(&mut ours).now_or_never().is_some_and(|done| done.is_ok()));
         assert_eq!((read, outbox.is_empty()), (b"hello\nworld\n".to_vec(), true));
+    }
+
+    #[test]
+    fn something_long_takes_no_room_once_it_is_gone() {
+        let (mut outbox, mut text) = (Outbox::default(), vec![b'x'; 16 << 20]);
+        outbox.take(&mut text);
+        assert!(text.is_empty() && text.capacity() <= ROOM, "{}", text.capacity());
+        assert!(outbox.drain(&mut tokio::io::sink()).now_or_never().is_some());
+        assert!(outbox.is_empty() && outbox.text.capacity() <= ROOM, "{}", outbox.text.capacity());
     }
 }

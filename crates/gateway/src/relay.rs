@@ -18,7 +18,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use crate::mcp::error::{Code, Error};
 use crate::mcp::lines::LONGEST;
 use crate::mcp::message::{self, Id, Message};
-use crate::outbox::Outbox;
+use crate::outbox::{self, Outbox};
 
 /// How much is read at a time.
 const ROOM: usize = 64 << 10;
@@ -98,7 +98,7 @@ pub async fn relay(
                 } else if known.answer(&answered) {
                     to_client.take(&mut answered);
                 }
-                answered.clear();
+                outbox::empty(&mut answered);
             }
             told = to_host.drain(to), if !to_host.is_empty() => {
                 if told.is_err() {

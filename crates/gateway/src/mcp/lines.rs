@@ -11,7 +11,7 @@ use super::error::{Code, Error};
 use super::message::{self, Id, Message};
 use super::serve::{self, Whole};
 use crate::gateway::Gateway;
-use crate::outbox::Outbox;
+use crate::outbox::{self, Outbox};
 
 /// The longest line of a client.
 pub(crate) const LONGEST: u64 = 16 << 20;
@@ -50,7 +50,7 @@ pub async fn speak(
                 match read {
                     Ok(true) => {
                         take(gateway, &client, &line, &text, &mut working);
-                        text.clear();
+                        outbox::empty(&mut text);
                     }
                     Ok(false) => {
                         is_over = true;
