@@ -10,13 +10,13 @@ use std::time::Duration;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, BufReader,
+    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader,
 };
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
 use crate::mcp::error::{Code, Error};
-use crate::mcp::lines::LONGEST;
+use crate::mcp::lines::read_line;
 use crate::mcp::message::{self, Id, Message};
 use crate::outbox::{self, Outbox};
 
@@ -110,24 +110,6 @@ pub async fn relay(
             told = to_client.drain(&mut output), if !to_client.is_empty() => told?,
         }
     }
-}
-
-/// Reads a line, which has an end also where its client left it out; `false` where there is none any more. What was read stays where
-/// this is given up.
-async fn read_line(
-    client: &mut (impl AsyncBufRead + Unpin),
-    line: &mut Vec<u8>,
-) -> io::Result<bool> {
-    let left = LONGEST.saturating_sub(line.len() as u64);
-    let mut within = (&mut *client).take(left);
-    let read = within.read_until(b'\n', line).await?;
-    if !line.is_empty() && !line.ends_with(b"\n") {
-        if read as u64 >= left {
-            return Err(io::ErrorKind::FileTooLarge.into());
-        }
-        line.push(b'\n');
-    }
-    Ok(!line.is_empty())
 }
 
 /// Takes what was read of the client; `false` where nothing more will be. Where its line has no end, where the next begins cannot
@@ -300,6 +282,7 @@ mod tests {
     use tokio::io::duplex;
 
     use super::*;
+    use crate::mcp::lines::LONGEST;
 
     /// How long what should happen may take.
     const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,8 +1,9 @@
 //! MCP over lines: standard input and output of a client's process, or a socket that stands for them.
 
+use std::io;
 use std::sync::Arc;
 
-use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWrite, BufReader};
 use tokio::task::JoinSet;
 
 pub use super::client::Caller;
@@ -25,7 +26,7 @@ pub async fn speak(
     caller: Caller,
     input: impl AsyncRead + Unpin,
     mut output: impl AsyncWrite + Unpin,
-) -> std::io::Result<()> {
+) -> io::Result<()> {
     let client = Arc::new(Client::new(caller));
     let (line, mut outgoing) = Line::new();
     client.open_outlet(line.clone());
@@ -68,21 +69,22 @@ pub async fn speak(
     Ok(())
 }
 
-/// Reads a line into a buffer, which keeps what came of it when this is given up; `false` at the end.
-async fn read_line(
-    reader: &mut BufReader<impl AsyncRead + Unpin>,
-    text: &mut Vec<u8>,
-) -> std::io::Result<bool> {
-    let left = LONGEST.saturating_sub(text.len() as u64);
-    let mut within = (&mut *reader).take(left);
-    let read = within.read_until(b'\n', text).await?;
-    if text.last() == Some(&b'\n') {
-        return Ok(true);
+/// Reads a line, which has an end also where its client left it out; `false` where there is none any more. What was
+/// read stays where this is given up.
+pub(crate) async fn read_line(
+    from: &mut (impl AsyncBufRead + Unpin),
+    line: &mut Vec<u8>,
+) -> io::Result<bool> {
+    let left = LONGEST.saturating_sub(line.len() as u64);
+    let mut within = (&mut *from).take(left);
+    let read = within.read_until(b'\n', line).await?;
+    if !line.is_empty() && !line.ends_with(b"\n") {
+        if read as u64 >= left {
+            return Err(io::ErrorKind::FileTooLarge.into());
+        }
+        line.push(b'\n');
     }
-    if read as u64 >= left {
-        return Err(std::io::ErrorKind::FileTooLarge.into());
-    }
-    Ok(false)
+    Ok(!line.is_empty())
 }
 
 /// Takes up what a line says, at once: what comes after it may be about it.
@@ -139,4 +141,20 @@ fn refuse(line: &Line, id: Option<Id>, error: Error, working: &mut JoinSet<()>) 
     working.spawn(async move {
         line.send(message::answer(id.as_ref(), &Err(error))).await;
     });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn the_last_line_needs_no_end() {
+        let (mut from, mut line) = (&b"one\ntwo"[..], Vec::new());
+        for said in [&b"one\n"[..], b"two\n"] {
+            assert!(read_line(&mut from, &mut line).await.unwrap());
+            assert_eq!(line, said);
+            line.clear();
+        }
+        assert!(!read_line(&mut from, &mut line).await.unwrap());
+    }
 }
