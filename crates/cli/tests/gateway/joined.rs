@@ -319,19 +319,10 @@ fn the_last_line_needs_no_end() {
 fn whoever_listens_and_leaves_in_one_breath_is_gone() {
     let desk = counting();
     let gate = Gate::open(&desk, &["--without-token"]);
-    let clients = || {
-        let counted = gate.send("GET", "/metrics", &[], "").body;
-        let count = counted.lines().find_map(|line| line.strip_prefix("haft_clients "));
-        count.unwrap_or_else(|| panic!("{counted}")).parse::<usize>().unwrap()
-    };
-    assert_eq!(clients(), 0);
+    assert_eq!(clients(&gate), 0);
     let speak =
         json!({ "speak": { "profile": null, "only": null, "folder": "/", "session": "s" } });
-    let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": {
-        "io.modelcontextprotocol/protocolVersion": NEWER,
-        "io.modelcontextprotocol/clientCapabilities": {} } });
-    let listen =
-        json!({ "jsonrpc": "2.0", "id": 1, "method": "subscriptions/listen", "params": params });
+    let listen = listen(&json!(1));
     for _ in 0..10 {
         let (mut stream, told) = connected(&desk, env!("CARGO_PKG_VERSION"), &speak);
         assert_eq!(told, "welcome");
@@ -341,7 +332,43 @@ fn whoever_listens_and_leaves_in_one_breath_is_gone() {
         let rest: Vec<_> = BufReader::new(stream).lines().map(Result::unwrap).collect();
         assert!(rest.iter().all(|line| line.contains("acknowledged")), "{rest:?}");
     }
-    until("they are gone", || clients() == 0);
+    until("they are gone", || clients(&gate) == 0);
+}
+
+#[test]
+fn who_asks_too_much_at_once_is_refused_and_heard_all_the_same() {
+    let desk = counting();
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let mut client = Joined::new(&desk, &[]);
+    let id = |number: i64| json!(format!("listen-{number}"));
+    for number in 0..257 {
+        client.send(&listen(&id(number)));
+    }
+    let told: Vec<_> = (0..257).map(|_| client.next()).collect();
+    let refused: Vec<_> = told.iter().filter(|one| one.get("error").is_some()).collect();
+    let [refused] = refused[..] else { panic!("{refused:?}") };
+    assert_eq!(refused["id"], id(256), "{refused}");
+    assert!(refused["error"]["message"].to_string().contains("too many requests at once"));
+    // What it calls off makes room, and its end is noticed.
+    client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id(0) } }));
+    until("room", || client.ask("ping", &json!({})).get("result").is_some());
+    drop(client);
+    until("it is gone", || clients(&gate) == 0);
+}
+
+/// Listens for other tools, as a client of the newer era.
+fn listen(id: &Value) -> Value {
+    let params = json!({ "notifications": { "toolsListChanged": true }, "_meta": {
+        "io.modelcontextprotocol/protocolVersion": NEWER,
+        "io.modelcontextprotocol/clientCapabilities": {} } });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "subscriptions/listen", "params": params })
+}
+
+/// How many clients a gateway has.
+fn clients(gate: &Gate) -> usize {
+    let counted = gate.send("GET", "/metrics", &[], "").body;
+    let count = counted.lines().find_map(|line| line.strip_prefix("haft_clients "));
+    count.unwrap_or_else(|| panic!("{counted}")).parse().unwrap()
 }
 
 #[test]

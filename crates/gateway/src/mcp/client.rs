@@ -26,6 +26,9 @@ use crate::watch;
 /// How many messages wait for a client before what is only told it is left out.
 const QUEUE: usize = 256;
 
+/// How many of its requests are worked on at a time.
+pub(crate) const AT_A_TIME: usize = 256;
+
 /// How long a person may take to answer.
 const PATIENCE: Duration = Duration::from_mins(10);
 
@@ -197,16 +200,25 @@ impl Client {
         }
     }
 
-    /// Notes a request that is worked on, until what comes back is dropped. Its id must be its own.
+    /// Notes a request that is worked on, until what comes back is dropped. Its id must be its own, and there must be room for it.
     pub(crate) fn begin(self: &Arc<Self>, id: &Id) -> Result<Begun, Error> {
         let cancel = CancellationToken::new();
-        match lock(&self.running).entry(id.clone()) {
+        let mut running = lock(&self.running);
+        let is_full = running.len() >= AT_A_TIME;
+        match running.entry(id.clone()) {
             Entry::Occupied(_) => {
                 let words = "a request of this id is being worked on already";
                 return Err(Error::new(Code::BadRequest, words));
             }
+            Entry::Vacant(_) if is_full => {
+                let words = format!(
+                    "too many requests at once: {AT_A_TIME} are being worked on; make this one again when some are answered"
+                );
+                return Err(Error::new(Code::Internal, words));
+            }
             Entry::Vacant(free) => free.insert(cancel.clone()),
         };
+        drop(running);
         if self.gone.is_cancelled() {
             cancel.cancel();
         }
@@ -566,4 +578,31 @@ pub(crate) const LEVELS: [&str; 8] =
 
 pub(crate) fn lock<T>(of: &Mutex<T>) -> MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn client() -> Arc<Client> {
+        Arc::new(Client::new(Caller {
+            session: "session".to_owned(),
+            name: "name".to_owned(),
+            has_token: false,
+            view: View::Usual,
+            folder: PathBuf::new(),
+            asks: false,
+        }))
+    }
+
+    #[test]
+    fn so_many_requests_are_worked_on_at_a_time_and_no_more() {
+        let client = client();
+        let begin = |number: usize| client.begin(&Id::own(number as u64));
+        let mut all: Vec<_> = (0..AT_A_TIME).map(|number| begin(number).unwrap()).collect();
+        let refused = begin(AT_A_TIME).err().unwrap();
+        assert!(refused.message.starts_with("too many requests at once"), "{refused:?}");
+        all.pop();
+        assert!(begin(AT_A_TIME).is_ok());
+    }
 }

@@ -7,7 +7,7 @@ use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncReadExt, AsyncWri
 use tokio::task::JoinSet;
 
 pub use super::client::Caller;
-use super::client::{Client, Line};
+use super::client::{AT_A_TIME, Client, Line};
 use super::error::{Code, Error};
 use super::message::{self, Id, Message};
 use super::serve::{self, Whole};
@@ -17,8 +17,9 @@ use crate::outbox::{self, Outbox};
 /// The longest line of a client.
 pub(crate) const LONGEST: u64 = 16 << 20;
 
-/// How many requests of one client are worked on at a time.
-const AT_A_TIME: usize = 256;
+/// How many lines of one client are worked on, or answered and not heard yet. As long as it hears what it is answered, it is always
+/// read: what it says next may be what others of its requests wait for.
+const MOST: usize = 2 * AT_A_TIME;
 
 /// Speaks with a client until it ends; what it has asked and not heard of by then is called off.
 pub async fn speak(
@@ -47,7 +48,7 @@ pub async fn speak(
             }
             told = outbox.drain(&mut output), if !outbox.is_empty() => told?,
             Some(_) = working.join_next(), if !working.is_empty() => {}
-            read = read_line(&mut reader, &mut text), if !is_over && working.len() < AT_A_TIME => {
+            read = read_line(&mut reader, &mut text), if !is_over && working.len() < MOST => {
                 match read {
                     Ok(true) => {
                         take(gateway, &client, &line, &text, &mut working);
