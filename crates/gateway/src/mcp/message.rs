@@ -116,7 +116,9 @@ pub(crate) fn parse(text: &str) -> Result<Message<'_>, (Option<Id>, Error)> {
     let envelope: Envelope<'_> = match serde_json::from_str(text) {
         Ok(envelope) => envelope,
         Err(error) if error.is_data() && text.trim_start().starts_with('[') => {
-            let words = "several messages in one are spoken in revision 2025-03-26 alone";
+            let words = format!(
+                "several messages in one are spoken in revision 2025-03-26 alone, and of them there are 1 to {MOST_IN_BATCH}"
+            );
             return Err((None, Error::new(Code::BadRequest, words)));
         }
         Err(error) if error.is_data() => {
@@ -272,6 +274,16 @@ mod tests {
     fn several_messages_may_stand_after_white_space() {
         assert_eq!(batch("\n [7]").map(|all| all.len()), Some(1));
         assert!(batch("7").is_none() && batch("[]").is_none());
+    }
+
+    #[test]
+    fn who_puts_too_many_messages_in_one_is_told_how_many_there_may_be() {
+        let of = |count: usize| format!("[{}]", vec!["{}"; count].join(","));
+        assert!(batch(&of(MOST_IN_BATCH)).is_some());
+        for text in [of(0), of(MOST_IN_BATCH + 1)] {
+            assert!(batch(&text).is_none());
+            assert!(parse(&text).unwrap_err().1.message.contains("1 to 100"), "{text}");
+        }
     }
 
     #[test]
