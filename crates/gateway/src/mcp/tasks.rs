@@ -83,13 +83,24 @@ impl Tasks {
     }
 }
 
+impl Status {
+    fn is_over(&self) -> bool {
+        match self {
+            Self::Completed(_) | Self::Failed(_) | Self::Cancelled => true,
+            Self::Working | Self::Asks(_) | Self::Passed(_) => false,
+        }
+    }
+}
+
 impl Task {
-    fn set(&self, status: Status) {
+    /// Says how it is doing; `false` where it is over, which it stays.
+    fn set(&self, status: Status) -> bool {
         let mut now = lock(&self.status);
-        // What was called off stays so.
-        if !matches!(now.1, Status::Cancelled) {
+        let is_open = !now.1.is_over();
+        if is_open {
             *now = (host::records::now(), status);
         }
+        is_open
     }
 
     fn status(&self) -> Status {
@@ -98,10 +109,7 @@ impl Task {
 
     /// Whether nothing comes of it any more.
     fn is_over(&self) -> bool {
-        match lock(&self.status).1 {
-            Status::Completed(_) | Status::Failed(_) | Status::Cancelled => true,
-            Status::Working | Status::Asks(_) | Status::Passed(_) => false,
-        }
+        lock(&self.status).1.is_over()
     }
 
     fn to_value(&self, name: &str) -> Value {
@@ -245,8 +253,7 @@ pub(crate) async fn answer(
                     json!({})
                 }
                 "tasks/cancel" => {
-                    if !task.is_over() {
-                        task.set(Status::Cancelled);
+                    if task.set(Status::Cancelled) {
                         task.cancel.cancel();
                     }
                     json!({})
@@ -274,4 +281,28 @@ async fn pass(
         told["taskId"] = name;
     }
     Ok(result::whole(told, asked.revision))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn task() -> Task {
+        let now = host::records::now();
+        let status = Mutex::new((now, Status::Working));
+        let (answers, cancel) = (mpsc::channel(1).0, CancellationToken::new());
+        Task { package: "p".to_owned(), created: now, status, answers, cancel }
+    }
+
+    #[test]
+    fn what_is_over_stays_as_it_is() {
+        for (last, word) in
+            [(Status::Completed(json!({})), "completed"), (Status::Cancelled, "cancelled")]
+        {
+            let task = task();
+            assert!(task.set(last));
+            assert!(!task.set(Status::Cancelled) && !task.set(Status::Working));
+            assert_eq!(task.to_value("t")["status"], word);
+        }
+    }
 }
