@@ -67,6 +67,8 @@ enum Status {
     Asks(Map<String, Value>),
     /// It goes on as a task of its server, which calls it so.
     Passed(String),
+    /// So it did, and has ended there, or was called off.
+    Past(String),
     Completed(Value),
     Failed(Error),
     Cancelled,
@@ -86,7 +88,7 @@ impl Tasks {
 impl Status {
     fn is_over(&self) -> bool {
         match self {
-            Self::Completed(_) | Self::Failed(_) | Self::Cancelled => true,
+            Self::Past(_) | Self::Completed(_) | Self::Failed(_) | Self::Cancelled => true,
             Self::Working | Self::Asks(_) | Self::Passed(_) => false,
         }
     }
@@ -103,8 +105,21 @@ impl Task {
         is_open
     }
 
-    fn status(&self) -> Status {
-        lock(&self.status).1.clone()
+    /// What its server calls it, where it goes on as a task of that one.
+    fn theirs(&self) -> Option<String> {
+        match &lock(&self.status).1 {
+            Status::Passed(theirs) | Status::Past(theirs) => Some(theirs.clone()),
+            _ => None,
+        }
+    }
+
+    /// Notes what its server says to what it was asked about it.
+    fn heard(&self, theirs: String, method: &str, told: &Value) {
+        let status = told["status"].as_str();
+        let has_ended = matches!(status, Some("completed" | "failed" | "cancelled"));
+        if has_ended || method == "tasks/cancel" {
+            self.set(Status::Past(theirs));
+        }
     }
 
     /// Whether nothing comes of it any more.
@@ -115,7 +130,7 @@ impl Task {
     fn to_value(&self, name: &str) -> Value {
         let (updated, status) = lock(&self.status).clone();
         let word = match &status {
-            Status::Working | Status::Passed(_) => "working",
+            Status::Working | Status::Passed(_) | Status::Past(_) => "working",
             Status::Asks(_) => "input_required",
             Status::Completed(_) => "completed",
             Status::Failed(_) => "failed",
@@ -137,7 +152,7 @@ impl Task {
                 told["error"] = error.to_value();
                 told["statusMessage"] = error.message.into();
             }
-            Status::Working | Status::Passed(_) | Status::Cancelled => {}
+            Status::Working | Status::Passed(_) | Status::Past(_) | Status::Cancelled => {}
         }
         told
     }
@@ -236,15 +251,20 @@ pub(crate) async fn answer(
     let unknown = || Error::new(Code::BadParameters, "there is no such task");
     match gateway.seal.open(&name, &binding(asked)).ok_or_else(unknown)? {
         State::TaskOf(package, theirs) => {
-            pass(gateway, asked, &package, theirs, method, params).await
+            let told = pass(gateway, asked, &package, theirs, method, params).await?;
+            Ok(result::whole(told, asked.revision))
         }
         State::Task(key) => {
             let task = gateway.tasks.0.get(&key).ok_or_else(unknown)?;
-            if let Status::Passed(theirs) = task.status() {
-                return pass(gateway, asked, &task.package, theirs, method, params).await;
-            }
-            let told = match method {
-                "tasks/update" => {
+            let told = match (task.theirs(), method) {
+                (Some(theirs), _) => {
+                    let passing =
+                        pass(gateway, asked, &task.package, theirs.clone(), method, params);
+                    let told = passing.await?;
+                    task.heard(theirs, method, &told);
+                    told
+                }
+                (None, "tasks/update") => {
                     if let Some(Value::Object(responses)) =
                         params.get_mut("inputResponses").map(Value::take)
                     {
@@ -252,13 +272,13 @@ pub(crate) async fn answer(
                     }
                     json!({})
                 }
-                "tasks/cancel" => {
+                (None, "tasks/cancel") => {
                     if task.set(Status::Cancelled) {
                         task.cancel.cancel();
                     }
                     json!({})
                 }
-                _ => task.to_value(&name),
+                (None, _) => task.to_value(&name),
             };
             Ok(result::whole(told, asked.revision))
         }
@@ -274,13 +294,13 @@ async fn pass(
     theirs: String,
     method: &str,
     mut params: Value,
-) -> Result<String, Error> {
+) -> Result<Value, Error> {
     let name = std::mem::replace(&mut params["taskId"], theirs.into());
     let mut told = servers::pass_to(gateway, asked, package, method, params).await?;
     if told.get("taskId").is_some() {
         told["taskId"] = name;
     }
-    Ok(result::whole(told, asked.revision))
+    Ok(told)
 }
 
 #[cfg(test)]
@@ -303,6 +323,24 @@ mod tests {
             assert!(task.set(last));
             assert!(!task.set(Status::Cancelled) && !task.set(Status::Working));
             assert_eq!(task.to_value("t")["status"], word);
+        }
+    }
+
+    #[test]
+    fn a_task_that_has_ended_where_its_server_has_it_makes_room_and_is_asked_for_there() {
+        let working = ("tasks/get", json!({ "status": "working" }));
+        for (method, told) in [
+            ("tasks/get", json!({ "status": "completed" })),
+            ("tasks/get", json!({ "status": "failed" })),
+            ("tasks/cancel", json!({})),
+        ] {
+            let task = task();
+            task.set(Status::Passed("theirs".to_owned()));
+            task.heard("theirs".to_owned(), working.0, &working.1);
+            assert!(!task.is_over());
+            task.heard("theirs".to_owned(), method, &told);
+            assert!(task.is_over(), "{method} {told}");
+            assert_eq!(task.theirs().as_deref(), Some("theirs"));
         }
     }
 }
