@@ -487,7 +487,8 @@ impl Asker {
         };
         let (answer, waiting) = oneshot::channel();
         let question = Question { method: method.to_owned(), params, answer };
-        later.send(question).await.map_err(|_| gone())?;
+        // Where nobody takes it, there is nobody who could bring an answer.
+        later.send(question).await.map_err(|_| unheard())?;
         waiting.await.unwrap_or_else(|_| Err(gone()))
     }
 }
@@ -604,5 +605,21 @@ mod tests {
         assert!(refused.message.starts_with("too many requests at once"), "{refused:?}");
         all.pop();
         assert!(begin(AT_A_TIME).is_ok());
+    }
+
+    #[tokio::test]
+    async fn a_client_that_cannot_be_asked_is_not_called_gone() {
+        let asked = Asked {
+            client: client(),
+            revision: Revision::V2026_07_28,
+            capabilities: Map::new(),
+            meta: Meta::default(),
+            id: Id::own(0),
+            line: Line::new().0,
+            cancel: CancellationToken::new(),
+        };
+        let asker = asked.asker(Some(mpsc::channel(1).0));
+        let refused = asker.ask("roots/list", json!({})).await.unwrap_err();
+        assert_eq!(refused.message, "the client cannot be asked within this request");
     }
 }
