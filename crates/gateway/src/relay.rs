@@ -26,6 +26,10 @@ const ROOM: usize = 64 << 10;
 /// How long a host may take to end its part of a conversation that the client has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
 
+/// What is told of what a host had not answered.
+const ENDED: &str =
+    "the host of the tools ended before it answered; it is started again with the next request";
+
 /// Brings a connection to the host, which may have to be started first.
 pub trait Reach {
     /// A connection on which the host was told what is wanted.
@@ -74,7 +78,13 @@ pub async fn relay(
             if asked.is_empty() {
                 continue;
             }
-            host = Some(Host::of(reach.reach().await?));
+            let reached = reach.reach().await;
+            if reached.is_err() {
+                known.ask(&asked);
+                known.give_up("the host of the tools cannot be reached any more", &mut to_client);
+                to_client.drain(&mut output).await?;
+            }
+            host = Some(Host::of(reached?));
             known.greet_again(&mut to_host);
             known.ask(&asked);
             to_host.take(&mut asked);
@@ -92,7 +102,7 @@ pub async fn relay(
             read = from.read_until(b'\n', &mut answered), if to_client.is_empty() => {
                 let is_whole = matches!(read, Ok(count) if count > 0) && answered.ends_with(b"\n");
                 if !is_whole {
-                    known.give_up(&mut to_client);
+                    known.give_up(ENDED, &mut to_client);
                     to_host.clear();
                     host = None;
                 } else if known.answer(&answered) {
@@ -230,16 +240,14 @@ impl Known {
         Ok(())
     }
 
-    /// Answers what nobody will answer any more.
-    fn give_up(&mut self, to_client: &mut Outbox) {
+    /// Answers what nobody will answer any more, and says why.
+    fn give_up(&mut self, why: &str, to_client: &mut Outbox) {
         self.batched.clear();
         for id in self.open.drain() {
-            let words = "the host of the tools ended before it answered; it is started again with the next request";
-            to_client.line(&message::answer(Some(&id), &Err(Error::new(Code::Internal, words))));
+            to_client.line(&message::answer(Some(&id), &Err(Error::new(Code::Internal, why))));
         }
         for id in self.listening.drain() {
-            let told =
-                json!({ "requestId": id.to_value(), "reason": "the host of the tools ended" });
+            let told = json!({ "requestId": id.to_value(), "reason": why });
             to_client.line(&message::notification("notifications/cancelled", &told));
         }
     }
@@ -417,5 +425,29 @@ mod tests {
         let all = async { tokio::join!(relay(&reach, input, output), talking) };
         let (relayed, ()) = tokio::time::timeout(PATIENCE, all).await.expect("nobody waits");
         relayed.unwrap();
+    }
+
+    #[tokio::test]
+    async fn what_is_asked_when_no_host_can_be_reached_any_more_is_answered_once() {
+        let (reach, host) = there();
+        let (client, ours) = duplex(1 << 20);
+        let (input, output) = tokio::io::split(ours);
+        let (from, mut to) = tokio::io::split(client);
+        let mut from = BufReader::new(from);
+        let talking = async {
+            let ask = |id: i64| format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"method\":\"x\"}}\n");
+            to.write_all(ask(1).as_bytes()).await.unwrap();
+            let mut host = BufReader::new(host);
+            assert_eq!(line(&mut host).await, ask(1));
+            drop(host);
+            assert!(line(&mut from).await.contains("\"id\":1,\"error\""));
+            to.write_all(ask(2).as_bytes()).await.unwrap();
+            let told = line(&mut from).await;
+            assert!(told.contains("\"id\":2,\"error\"") && told.contains("reached"), "{told}");
+        };
+        let all = async { tokio::join!(relay(&reach, input, output), talking) };
+        let (relayed, ()) = tokio::time::timeout(PATIENCE, all).await.expect("nobody waits");
+        assert_eq!(relayed.unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(line(&mut from).await, "");
     }
 }
