@@ -18,6 +18,7 @@ use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 use crate::mcp::error::{Code, Error};
 use crate::mcp::lines::read_line;
 use crate::mcp::message::{self, Id, Message};
+use crate::mcp::revision::Revision;
 use crate::outbox::{self, Outbox};
 
 /// How much is read at a time.
@@ -46,8 +47,6 @@ struct Known {
     open: HashSet<Id>,
     /// What goes on until it is called off: nobody waits for its end.
     listening: HashSet<Id>,
-    /// What of the former was asked in a batch. One that is refused is answered without an id, for all of it.
-    batched: HashSet<Id>,
     /// How often a host was greeted for the client, and whose answer is not for it.
     greeted: u64,
     swallow: Option<Id>,
@@ -155,13 +154,13 @@ impl Host {
 impl Known {
     /// Notes what the client says.
     fn ask(&mut self, line: &[u8]) {
-        let is_batch = line.trim_ascii_start().starts_with(b"[");
+        // Where a host takes no batches, nothing of one is answered by its id.
+        if line.trim_ascii_start().starts_with(b"[") && !self.has_batches() {
+            return;
+        }
         for text in parts(line) {
             match message::parse(text) {
                 Ok(Message::Request(request)) => {
-                    if is_batch {
-                        self.batched.insert(request.id.clone());
-                    }
                     if request.method == "initialize" {
                         self.greeting = request.params().ok();
                     }
@@ -190,29 +189,26 @@ impl Known {
     /// Notes what the host says; whether it is for the client.
     fn answer(&mut self, line: &[u8]) -> bool {
         for text in parts(line) {
-            match message::parse(text) {
-                Ok(Message::Answer { id, .. }) => {
-                    if self.swallow.take_if(|ours| *ours == id).is_some() {
-                        return false;
-                    }
-                    self.forget(&id);
+            if let Ok(Message::Answer { id, .. }) = message::parse(text) {
+                if self.swallow.take_if(|ours| *ours == id).is_some() {
+                    return false;
                 }
-                Err(_) if is_refusal(text) => {
-                    for id in self.batched.drain() {
-                        self.open.remove(&id);
-                    }
-                }
-                _ => {}
+                self.forget(&id);
             }
         }
         true
     }
 
+    /// Whether the client agreed with its host on a revision that lets several messages be one.
+    fn has_batches(&self) -> bool {
+        let asked = self.greeting.as_ref().and_then(|greeting| greeting["protocolVersion"].as_str());
+        asked.is_some_and(|asked| Revision::agreed(asked).has_batches())
+    }
+
     /// Forgets a request that nobody waits for any more.
     fn forget(&mut self, id: &Id) {
-        for asked in [&mut self.open, &mut self.listening, &mut self.batched] {
-            asked.remove(id);
-        }
+        self.open.remove(id);
+        self.listening.remove(id);
     }
 
     /// Lets a host say what it has left to say once it is told that the client ended, such as that a line was none.
@@ -242,7 +238,6 @@ impl Known {
 
     /// Answers what nobody will answer any more, and says why.
     fn give_up(&mut self, why: &str, to_client: &mut Outbox) {
-        self.batched.clear();
         for id in self.open.drain() {
             to_client.line(&message::answer(Some(&id), &Err(Error::new(Code::Internal, why))));
         }
@@ -266,21 +261,13 @@ impl Known {
     }
 }
 
-/// Whether a host refuses what has no id.
-fn is_refusal(text: &str) -> bool {
-    let said: Value = serde_json::from_str(text).unwrap_or_default();
-    said["id"].is_null() && said["error"].is_object()
-}
-
 /// The messages of a line: one, or those of a batch.
 fn parts(line: &[u8]) -> Vec<&str> {
     let Ok(text) = std::str::from_utf8(line) else { return Vec::new() };
-    let text = text.trim();
-    if !text.starts_with('[') {
-        return vec![text];
+    match message::batch(text) {
+        Some(batch) => batch.into_iter().map(RawValue::get).collect(),
+        None => vec![text.trim()],
     }
-    let batch: Vec<&RawValue> = serde_json::from_str(text).unwrap_or_default();
-    batch.into_iter().map(RawValue::get).collect()
 }
 
 #[cfg(test)]
@@ -449,5 +436,26 @@ mod tests {
         let (relayed, ()) = tokio::time::timeout(PATIENCE, all).await.expect("nobody waits");
         assert_eq!(relayed.unwrap_err().kind(), io::ErrorKind::NotFound);
         assert_eq!(line(&mut from).await, "");
+    }
+
+    #[test]
+    fn what_a_batch_asked_is_forgotten_only_where_no_host_would_take_it() {
+        let batch = |ids: &[i64]| {
+            let each = ids.iter().map(|id| json!({ "jsonrpc": "2.0", "id": id, "method": "x" }));
+            format!("{}\n", Value::Array(each.collect())).into_bytes()
+        };
+        let open_after = |revision: &str| {
+            let mut known = Known::default();
+            let params = json!({ "protocolVersion": revision });
+            known.ask(message::request(&Id::own(0), "initialize", &params).as_bytes());
+            known.ask(&batch(&[1, 2]));
+            known.ask(&batch(&(3..200).collect::<Vec<_>>()));
+            assert!(known.answer(b"{\"jsonrpc\":\"2.0\",\"id\":\"haft-0\",\"result\":{}}\n"));
+            // Something else was refused.
+            let refused = Err(Error::new(Code::NoJson, "this is no JSON"));
+            assert!(known.answer(message::answer(None, &refused).as_bytes()));
+            known.open.len()
+        };
+        assert_eq!((open_after("2025-03-26"), open_after("2025-06-18")), (2, 0));
     }
 }

@@ -45,6 +45,11 @@ impl Revision {
         self >= Self::V2026_07_28
     }
 
+    /// Whether several messages may be one.
+    pub(crate) fn has_batches(self) -> bool {
+        self == Self::V2025_03_26
+    }
+
     /// The newest that begins with a handshake.
     pub(crate) const NEWEST_WITH_HANDSHAKE: Self = Self::V2025_11_25;
 

@@ -158,7 +158,7 @@ pub(crate) async fn answer_all(
 
 /// What a text holds that is several messages, where its client may say so: only one revision lets it.
 pub(crate) fn batch_of<'t>(client: &Client, text: &'t str) -> Option<Vec<&'t RawValue>> {
-    let is_let = client.greeting().is_some_and(|one| one.revision == Revision::V2025_03_26);
+    let is_let = client.greeting().is_some_and(|one| one.revision.has_batches());
     if is_let { message::batch(text) } else { None }
 }
 
