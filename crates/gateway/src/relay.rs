@@ -1,28 +1,31 @@
 //! What a client starts: it passes lines on between the client and the host of the home, and outlives that host.
 //!
 //! When the host is gone, whatever it had not answered is answered with an error, exactly once, and the next message reaches a new
-//! one, which is greeted as the first was.
+//! one, which is greeted as the first was, and told what else the client said that counts for longer than its answer.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
 use std::io;
 use std::time::Duration;
 
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::io::{
-    AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader,
-};
+use tokio::io::{AsyncBufRead, AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::net::UnixStream;
 use tokio::net::unix::{OwnedReadHalf, OwnedWriteHalf};
 
+use crate::mcp::client::LEVELS;
 use crate::mcp::error::{Code, Error};
 use crate::mcp::lines::read_line;
-use crate::mcp::message::{self, Id, Message};
+use crate::mcp::message::{self, Id, Message, Request};
 use crate::mcp::revision::Revision;
+use crate::mcp::watching;
 use crate::outbox::{self, Outbox};
 
 /// How much is read at a time.
 const ROOM: usize = 64 << 10;
+
+/// The longest address of a resource that a new host is asked for.
+const LONGEST: usize = 8 << 10;
 
 /// How long a host may take to end its part of a conversation that the client has ended.
 const FAREWELL: Duration = Duration::from_secs(2);
@@ -43,13 +46,18 @@ struct Known {
     /// What the client greeted with, and that it was content.
     greeting: Option<Value>,
     initialized: Option<String>,
-    /// What was asked and not answered.
-    open: HashSet<Id>,
+    /// From which level on it wants to be told what servers log.
+    level: Option<String>,
+    /// The resources that it wants to be told of, and those of them that a new host has still to be asked for.
+    watched: HashSet<String>,
+    unsaid: Vec<String>,
+    /// What was asked and not answered, and the resource that its client is told of from then on.
+    open: HashMap<Id, Option<String>>,
     /// What goes on until it is called off: nobody waits for its end.
     listening: HashSet<Id>,
-    /// How often a host was greeted for the client, and whose answer is not for it.
-    greeted: u64,
-    swallow: Option<Id>,
+    /// How much was said again for the client, and whose answers are not for it.
+    again: u64,
+    swallow: HashSet<Id>,
 }
 
 /// Passes lines on until the client ends, and what it had asked by then is answered.
@@ -106,6 +114,8 @@ pub async fn relay(
                     host = None;
                 } else if known.answer(&answered) {
                     to_client.take(&mut answered);
+                } else {
+                    known.watch_again(&mut to_host);
                 }
                 outbox::empty(&mut answered);
             }
@@ -160,16 +170,7 @@ impl Known {
         }
         for text in parts(line) {
             match message::parse(text) {
-                Ok(Message::Request(request)) => {
-                    if request.method == "initialize" {
-                        self.greeting = request.params().ok();
-                    }
-                    let asked = match &*request.method {
-                        "subscriptions/listen" => &mut self.listening,
-                        _ => &mut self.open,
-                    };
-                    asked.insert(request.id);
-                }
+                Ok(Message::Request(request)) => self.ask_one(request),
                 Ok(Message::Notification { method, .. })
                     if method == "notifications/initialized" =>
                 {
@@ -186,14 +187,45 @@ impl Known {
         }
     }
 
+    /// Notes a request.
+    fn ask_one(&mut self, request: Request<'_>) {
+        let said = |name: &str| Some(request.params().ok()?[name].as_str()?.to_owned());
+        let mut watched = None;
+        match &*request.method {
+            "subscriptions/listen" => {
+                self.listening.insert(request.id);
+                return;
+            }
+            "initialize" => self.greeting = request.params().ok(),
+            "logging/setLevel" => {
+                let level = said("level").filter(|level| LEVELS.contains(&&**level));
+                self.level = level.or(self.level.take());
+            }
+            "resources/subscribe" => watched = said("uri").filter(|uri| uri.len() <= LONGEST),
+            "resources/unsubscribe" => {
+                let uri = said("uri").unwrap_or_default();
+                self.watched.remove(&uri);
+                self.unsaid.retain(|one| *one != uri);
+                self.open.values_mut().for_each(|one| drop(one.take_if(|one| *one == uri)));
+            }
+            _ => {}
+        }
+        self.open.insert(request.id, watched);
+    }
+
     /// Notes what the host says; whether it is for the client.
     fn answer(&mut self, line: &[u8]) -> bool {
         for text in parts(line) {
-            if let Ok(Message::Answer { id, .. }) = message::parse(text) {
-                if self.swallow.take_if(|ours| *ours == id).is_some() {
+            if let Ok(Message::Answer { id, answer }) = message::parse(text) {
+                if self.swallow.remove(&id) {
                     return false;
                 }
-                self.forget(&id);
+                if let (Some(Some(uri)), Ok(_)) = (self.open.remove(&id), answer)
+                    && self.watched.len() < watching::MOST
+                {
+                    self.watched.insert(uri);
+                }
+                self.listening.remove(&id);
             }
         }
         true
@@ -201,7 +233,8 @@ impl Known {
 
     /// Whether the client agreed with its host on a revision that lets several messages be one.
     fn has_batches(&self) -> bool {
-        let asked = self.greeting.as_ref().and_then(|greeting| greeting["protocolVersion"].as_str());
+        let asked =
+            self.greeting.as_ref().and_then(|greeting| greeting["protocolVersion"].as_str());
         asked.is_some_and(|asked| Revision::agreed(asked).has_batches())
     }
 
@@ -238,7 +271,7 @@ impl Known {
 
     /// Answers what nobody will answer any more, and says why.
     fn give_up(&mut self, why: &str, to_client: &mut Outbox) {
-        for id in self.open.drain() {
+        for (id, _) in self.open.drain() {
             to_client.line(&message::answer(Some(&id), &Err(Error::new(Code::Internal, why))));
         }
         for id in self.listening.drain() {
@@ -247,17 +280,37 @@ impl Known {
         }
     }
 
-    /// Greets a new host as the client greeted the first.
+    /// Greets a new host as the client greeted the first, and says what else counts for it.
     fn greet_again(&mut self, to_host: &mut Outbox) {
-        if let Some(params) = &self.greeting {
-            self.greeted += 1;
-            let id = Id::again(self.greeted);
-            to_host.line(&message::request(&id, "initialize", params));
-            self.swallow = Some(id);
-        }
+        self.swallow.clear();
+        let Some(params) = self.greeting.clone() else { return };
+        self.say_again("initialize", &params, to_host);
         if let Some(text) = &self.initialized {
             to_host.line(text);
         }
+        if let Some(level) = self.level.clone() {
+            self.say_again("logging/setLevel", &json!({ "level": level }), to_host);
+        }
+        self.unsaid = self.watched.iter().cloned().collect();
+        // With each answer the next is asked for: a host takes so many requests at a time.
+        for _ in 0..watching::AT_A_TIME {
+            self.watch_again(to_host);
+        }
+    }
+
+    /// Has a new host tell of the next resource that the one before it told of.
+    fn watch_again(&mut self, to_host: &mut Outbox) {
+        if let Some(uri) = self.unsaid.pop() {
+            self.say_again("resources/subscribe", &json!({ "uri": uri }), to_host);
+        }
+    }
+
+    /// Says something for the client that it has said before.
+    fn say_again(&mut self, method: &str, params: &Value, to_host: &mut Outbox) {
+        self.again += 1;
+        let id = Id::again(self.again);
+        to_host.line(&message::request(&id, method, params));
+        self.swallow.insert(id);
     }
 }
 
@@ -277,7 +330,7 @@ mod tests {
     use tokio::io::duplex;
 
     use super::*;
-    use crate::mcp::lines::LONGEST;
+    use crate::mcp::lines;
 
     /// How long what should happen may take.
     const PATIENCE: Duration = Duration::from_secs(20);
@@ -353,7 +406,7 @@ mod tests {
         let mut from = BufReader::new(from);
         let asking = async {
             to.write_all(b"{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"x\"}\n").await.unwrap();
-            let endless = vec![b'x'; usize::try_from(LONGEST).unwrap()];
+            let endless = vec![b'x'; usize::try_from(lines::LONGEST).unwrap()];
             to.write_all(&endless).await.unwrap();
         };
         let hosting = async {
@@ -457,5 +510,90 @@ mod tests {
             known.open.len()
         };
         assert_eq!((open_after("2025-03-26"), open_after("2025-06-18")), (2, 0));
+    }
+
+    /// Answers the next request of a client or of its relay, and says what it was.
+    async fn answered(
+        from: &mut (impl AsyncBufRead + Unpin),
+        to: &mut (impl AsyncWrite + Unpin),
+    ) -> Value {
+        loop {
+            let asked: Value = serde_json::from_str(&line(from).await).unwrap();
+            let uri = asked["params"]["uri"].as_str();
+            let told = match &asked["id"] {
+                Value::Null => continue,
+                id if uri == Some("x://refused") => {
+                    json!({ "jsonrpc": "2.0", "id": id, "error": { "code": 1, "message": "no" } })
+                }
+                id => json!({ "jsonrpc": "2.0", "id": id, "result": {} }),
+            };
+            to.write_all(format!("{told}\n").as_bytes()).await.unwrap();
+            return asked;
+        }
+    }
+
+    #[tokio::test]
+    async fn a_new_host_is_told_what_counts_for_the_client() {
+        let ((first, ours), (second, ours_then)) =
+            (UnixStream::pair().unwrap(), UnixStream::pair().unwrap());
+        let reach = There(RefCell::new(vec![ours_then, ours]));
+        let (client, ours) = duplex(1 << 20);
+        let (input, output) = tokio::io::split(ours);
+        let (from, mut to) = tokio::io::split(client);
+        let mut from = BufReader::new(from);
+        let said = [
+            ("initialize", json!({ "protocolVersion": "2025-11-25" })),
+            ("logging/setLevel", json!({ "level": "warning" })),
+            ("logging/setLevel", json!({ "level": "loud" })),
+            ("resources/subscribe", json!({ "uri": "x://kept" })),
+            ("resources/subscribe", json!({ "uri": "x://left" })),
+            ("resources/subscribe", json!({ "uri": "x://refused" })),
+            ("resources/unsubscribe", json!({ "uri": "x://left" })),
+        ];
+        let talking = async {
+            let (hears, mut tells) = first.into_split();
+            let mut hears = BufReader::new(hears);
+            for (method, params) in &said {
+                let asked = message::request(&Id::own(0), method, params);
+                to.write_all(format!("{asked}\n").as_bytes()).await.unwrap();
+                answered(&mut hears, &mut tells).await;
+                line(&mut from).await;
+            }
+            let ping = message::request(&Id::own(0), "ping", &json!({})) + "\n";
+            to.write_all(ping.as_bytes()).await.unwrap();
+            line(&mut hears).await;
+            drop((hears, tells));
+            assert!(line(&mut from).await.contains(ENDED));
+            to.write_all(ping.as_bytes()).await.unwrap();
+            let (hears, mut tells) = second.into_split();
+            let mut hears = BufReader::new(hears);
+            for (method, params) in [&said[0], &said[1], &said[3], &("ping", json!({}))] {
+                let again = answered(&mut hears, &mut tells).await;
+                assert_eq!((&again["method"], &again["params"]), (&json!(method), params));
+            }
+            // The client hears of its own request alone.
+            assert!(line(&mut from).await.contains("\"haft-0\""));
+            to.shutdown().await.unwrap();
+            assert_eq!(line(&mut from).await, "");
+        };
+        let all = async { tokio::join!(relay(&reach, input, output), talking) };
+        let (relayed, ()) = tokio::time::timeout(PATIENCE, all).await.expect("nobody waits");
+        relayed.unwrap();
+    }
+
+    #[test]
+    fn of_many_resources_a_new_host_is_asked_for_some_at_a_time() {
+        let (mut known, mut outbox) = (Known::default(), Outbox::default());
+        known.greeting = Some(json!({}));
+        known.watched = (0..100).map(|number| format!("x://{number}")).collect();
+        known.greet_again(&mut outbox);
+        assert_eq!(known.swallow.len(), 1 + watching::AT_A_TIME);
+        for number in 1..=101 {
+            let answer = message::answer(Some(&Id::again(number)), &Ok("{}".to_owned()));
+            assert!(!known.answer(answer.as_bytes()));
+            known.watch_again(&mut outbox);
+        }
+        assert!(known.swallow.is_empty() && known.unsaid.is_empty());
+        assert_eq!(known.again, 101);
     }
 }

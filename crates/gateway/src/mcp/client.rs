@@ -162,8 +162,11 @@ impl Client {
         lock(&self.greeting).clone()
     }
 
+    /// Notes what was agreed on. What it has said since it greeted counts still: that is noted when it comes, and when it is answered.
     pub(crate) fn greet(&self, greeting: Greeting) {
-        *lock(&self.greeting) = Some(greeting);
+        let mut now = lock(&self.greeting);
+        let log_level = now.take().and_then(|noted| noted.log_level);
+        *now = Some(Greeting { log_level, ..greeting });
     }
 
     /// Notes what it is told that there is.
@@ -605,6 +608,21 @@ mod tests {
         assert!(refused.message.starts_with("too many requests at once"), "{refused:?}");
         all.pop();
         assert!(begin(AT_A_TIME).is_ok());
+    }
+
+    #[test]
+    fn a_level_that_was_said_before_the_greeting_was_answered_counts() {
+        let client = client();
+        let greeting = Greeting {
+            revision: Revision::V2025_11_25,
+            capabilities: Map::new(),
+            log_level: None,
+            says: None,
+        };
+        client.greet(greeting.clone());
+        client.log_from("error");
+        client.greet(greeting);
+        assert_eq!(client.greeting().unwrap().log_level.as_deref(), Some("error"));
     }
 
     #[tokio::test]

@@ -62,7 +62,7 @@ impl Id {
         Self(format!("\"haft-{number}\""))
     }
 
-    /// Of a greeting that is said again for a client.
+    /// Of what is said again for a client.
     pub(crate) fn again(number: u64) -> Self {
         Self(format!("\"haft-again-{number}\""))
     }

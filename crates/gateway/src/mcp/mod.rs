@@ -34,4 +34,4 @@ pub(crate) mod servers;
 pub(crate) mod tasks;
 mod tools;
 pub(crate) mod waiting;
-mod watching;
+pub(crate) mod watching;
