@@ -74,7 +74,9 @@ mod desktop {
             // Where there is no keyring, there is no entry.
             let Ok(entry) = Self::of(home.path()) else { return Ok(None) };
             match entry.get() {
-                Err(error @ (KeyringError::Locked | KeyringError::Ambiguous)) => Err(failed(&error)),
+                Err(error @ (KeyringError::Locked | KeyringError::Ambiguous)) => {
+                    Err(failed(&error))
+                }
                 found => Ok(found.is_ok().then_some(entry)),
             }
         }

@@ -19,6 +19,7 @@ use crate::mcp::lines::read_line;
 use crate::mcp::message::{self, Id, Message, Request};
 use crate::mcp::revision::Revision;
 use crate::mcp::watching;
+use crate::mcp::watching::UPDATED;
 use crate::outbox::{self, Outbox};
 
 /// How much is read at a time.
@@ -55,9 +56,9 @@ struct Known {
     open: HashMap<Id, Option<String>>,
     /// What goes on until it is called off: nobody waits for its end.
     listening: HashSet<Id>,
-    /// How much was said again for the client, and whose answers are not for it.
+    /// How much was said again for the client, whose answers are not for it, and which resource each is about.
     again: u64,
-    swallow: HashSet<Id>,
+    swallow: HashMap<Id, Option<String>>,
 }
 
 /// Passes lines on until the client ends, and what it had asked by then is answered.
@@ -112,7 +113,7 @@ pub async fn relay(
                     known.give_up(ENDED, &mut to_client);
                     to_host.clear();
                     host = None;
-                } else if known.answer(&answered) {
+                } else if known.answer(&answered, &mut to_client) {
                     to_client.take(&mut answered);
                 } else {
                     known.watch_again(&mut to_host);
@@ -213,11 +214,16 @@ impl Known {
         self.open.insert(request.id, watched);
     }
 
-    /// Notes what the host says; whether it is for the client.
-    fn answer(&mut self, line: &[u8]) -> bool {
+    /// Notes what the host says; whether it is for the client. Of a resource that is watched again its client is told that it may
+    /// have changed meanwhile.
+    fn answer(&mut self, line: &[u8], to_client: &mut Outbox) -> bool {
         for text in parts(line) {
             if let Ok(Message::Answer { id, answer }) = message::parse(text) {
-                if self.swallow.remove(&id) {
+                if let Some(watched) = self.swallow.remove(&id) {
+                    if let (Some(uri), Ok(_)) = (watched, answer) {
+                        let told = message::notification(UPDATED, &json!({ "uri": uri }));
+                        to_client.line(&told);
+                    }
                     return false;
                 }
                 if let (Some(Some(uri)), Ok(_)) = (self.open.remove(&id), answer)
@@ -255,7 +261,7 @@ impl Known {
             let mut line = Vec::new();
             to.shutdown().await?;
             while from.read_until(b'\n', &mut line).await? > 0 && line.ends_with(b"\n") {
-                if self.answer(&line) {
+                if self.answer(&line, &mut Outbox::default()) {
                     output.write_all(&line).await?;
                     output.flush().await?;
                 }
@@ -301,16 +307,18 @@ impl Known {
     /// Has a new host tell of the next resource that the one before it told of.
     fn watch_again(&mut self, to_host: &mut Outbox) {
         if let Some(uri) = self.unsaid.pop() {
-            self.say_again("resources/subscribe", &json!({ "uri": uri }), to_host);
+            let id = self.say_again("resources/subscribe", &json!({ "uri": uri }), to_host);
+            self.swallow.insert(id, Some(uri));
         }
     }
 
     /// Says something for the client that it has said before.
-    fn say_again(&mut self, method: &str, params: &Value, to_host: &mut Outbox) {
+    fn say_again(&mut self, method: &str, params: &Value, to_host: &mut Outbox) -> Id {
         self.again += 1;
         let id = Id::again(self.again);
         to_host.line(&message::request(&id, method, params));
-        self.swallow.insert(id);
+        self.swallow.insert(id.clone(), None);
+        id
     }
 }
 
@@ -503,10 +511,14 @@ mod tests {
             known.ask(message::request(&Id::own(0), "initialize", &params).as_bytes());
             known.ask(&batch(&[1, 2]));
             known.ask(&batch(&(3..200).collect::<Vec<_>>()));
-            assert!(known.answer(b"{\"jsonrpc\":\"2.0\",\"id\":\"haft-0\",\"result\":{}}\n"));
-            // Something else was refused.
+            // Something else is refused.
             let refused = Err(Error::new(Code::NoJson, "this is no JSON"));
-            assert!(known.answer(message::answer(None, &refused).as_bytes()));
+            for answer in [
+                message::answer(Some(&Id::own(0)), &Ok("{}".to_owned())),
+                message::answer(None, &refused),
+            ] {
+                assert!(known.answer(answer.as_bytes(), &mut Outbox::default()));
+            }
             known.open.len()
         };
         assert_eq!((open_after("2025-03-26"), open_after("2025-06-18")), (2, 0));
@@ -571,7 +583,9 @@ mod tests {
                 let again = answered(&mut hears, &mut tells).await;
                 assert_eq!((&again["method"], &again["params"]), (&json!(method), params));
             }
-            // The client hears of its own request alone.
+            // What was not told meanwhile may have been anything; of the rest the client hears nothing.
+            let told = line(&mut from).await;
+            assert!(told.contains(UPDATED) && told.contains("x://kept"), "{told}");
             assert!(line(&mut from).await.contains("\"haft-0\""));
             to.shutdown().await.unwrap();
             assert_eq!(line(&mut from).await, "");
@@ -590,7 +604,7 @@ mod tests {
         assert_eq!(known.swallow.len(), 1 + watching::AT_A_TIME);
         for number in 1..=101 {
             let answer = message::answer(Some(&Id::again(number)), &Ok("{}".to_owned()));
-            assert!(!known.answer(answer.as_bytes()));
+            assert!(!known.answer(answer.as_bytes(), &mut Outbox::default()));
             known.watch_again(&mut outbox);
         }
         assert!(known.swallow.is_empty() && known.unsaid.is_empty());

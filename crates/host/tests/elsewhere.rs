@@ -192,7 +192,8 @@ mod keyring {
 
     #[test]
     fn the_keyring_is_asked_where_the_policy_names_the_reference() {
-        let kept = "printf s3cret-value | secret-tool store --label=x service haft-test username me;";
+        let kept =
+            "printf s3cret-value | secret-tool store --label=x service haft-test username me;";
         in_session("keyring::a_child_asks", &format!("{KEYRING} {kept}"));
     }
 

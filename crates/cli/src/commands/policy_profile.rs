@@ -111,7 +111,9 @@ pub(super) fn run(
                         .to_owned()
                 } else {
                     let name = line(name);
-                    format!("Profile {name} is forgotten; a client that was connected with `--profile {name}` sees no tools now")
+                    format!(
+                        "Profile {name} is forgotten; a client that was connected with `--profile {name}` sees no tools now"
+                    )
                 },
                 json_wanted,
                 printer,

@@ -38,7 +38,7 @@ pub(crate) fn tools_of(process: u32) -> Vec<u32> {
     [children, below].concat()
 }
 
-fn kill(process: u32) {
+pub(crate) fn kill(process: u32) {
     Command::new("kill").args(["-9", &process.to_string()]).status().unwrap();
 }
 

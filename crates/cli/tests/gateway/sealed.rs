@@ -97,7 +97,11 @@ fn a_vault_is_opened_by_the_credential_of_a_service() {
     let desk = sealed();
     assert_made(&started_by_a_manager(&desk, "open sesame\n"));
     let gate = started_by_a_manager(&desk, "another\n");
-    assert_refused(&gate, "denied", "what opens the vault for the gateway is another than its passphrase");
+    assert_refused(
+        &gate,
+        "denied",
+        "what opens the vault for the gateway is another than its passphrase",
+    );
 }
 
 #[test]

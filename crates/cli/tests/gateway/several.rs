@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 
 use crate::common::{Desk, repository};
 use crate::gate::{Gate, Joined, NEWER, OPEN, home, until};
+use crate::joined::{hosts, kill};
 use crate::leaving::written;
 
 /// What is in the way of a call from one that hangs, at most. Without care it would be half a minute and more.
@@ -257,6 +258,21 @@ fn a_server_that_is_slow_to_tell_again_holds_up_no_other() {
     act(&mut other, "well", &die);
     assert_eq!(updated(&mut watcher)["uri"], "well://own");
     assert_eq!(updated(&mut watcher)["uri"], "slow://own");
+}
+
+#[test]
+fn a_new_host_is_asked_to_tell_of_what_the_one_before_it_told_of() {
+    let desk = two("");
+    let mut watcher = Joined::greeted(&desk, &[], &json!({}));
+    subscribe(&mut watcher, "one://own");
+    let [host] = hosts(&desk)[..] else { panic!("there is not one host") };
+    kill(host);
+    // Its next request has another one started.
+    while watcher.ask("ping", &json!({})).get("result").is_none() {}
+    let mut other = Joined::greeted(&desk, &[], &json!({}));
+    until("it is to tell", || watched(&mut other, "one") == json!(["one://own"]));
+    touch(&mut other, "one", "one://own");
+    while updated(&mut watcher)["by"] != "one" {}
 }
 
 #[test]

@@ -71,7 +71,10 @@ fn calls_end_when_their_package_is_switched_off() {
             calling.join().unwrap()
         });
         let words = said["result"]["content"][0]["text"].as_str().unwrap_or_default();
-        assert!(words.starts_with("its package was switched off, revoked or removed while it ran"), "{said}");
+        assert!(
+            words.starts_with("its package was switched off, revoked or removed while it ran"),
+            "{said}"
+        );
         assert!(words.contains("Do not try again unless its owner says so."), "{said}");
     }
     assert_eq!(desk.done(&["audit", "verify"]).code, 0);

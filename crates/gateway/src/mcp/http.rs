@@ -360,11 +360,7 @@ struct Left {
 
 impl Left {
     /// Says what is to be said, then the answer. It is worked on whether or not anybody reads meanwhile.
-    async fn follow(
-        mut self,
-        first: String,
-        mut working: BoxFuture<'static, (u16, String)>,
-    ) {
+    async fn follow(mut self, first: String, mut working: BoxFuture<'static, (u16, String)>) {
         let mut next = Some(event(&first));
         let mut ticks = tokio::time::interval(STILL_THERE);
         ticks.tick().await;

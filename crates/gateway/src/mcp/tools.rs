@@ -344,7 +344,9 @@ impl Making<'_> {
             }
             None => Some(match finding::not_reached(gateway, self.asked, &stock, name).await {
                 Some(refused) => refused,
-                None => refusal::in_result(GONE, &json!({ "code": "unknown_tool", "message": GONE })),
+                None => {
+                    refusal::in_result(GONE, &json!({ "code": "unknown_tool", "message": GONE }))
+                }
             }),
         }
     }

@@ -93,7 +93,9 @@ pub async fn serve(
                         Err(_) => (too_many(request.uri().path()), None),
                     };
                     if is_to_close {
-                        response.headers_mut().insert(CONNECTION, HeaderValue::from_static("close"));
+                        response
+                            .headers_mut()
+                            .insert(CONNECTION, HeaderValue::from_static("close"));
                     }
                     Ok::<_, Infallible>(response.map(|body| Held { body, _paid: (paid, place) }))
                 }

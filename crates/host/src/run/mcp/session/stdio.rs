@@ -439,7 +439,8 @@ mod tests {
         let (mut reader, writer) = io::pipe().unwrap();
         let outgoing = Outgoing::open(writer).unwrap();
         let mut said: Vec<u8> = b"one\ntwo\nthree\n".to_vec();
-        let mut each = ["one\n", "two\n", "three\n"].map(|line| Box::pin(outgoing.send(line.into())));
+        let mut each =
+            ["one\n", "two\n", "three\n"].map(|line| Box::pin(outgoing.send(line.into())));
         for one in &mut each {
             assert!(futures_util::poll!(one).is_pending());
         }
