@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use crate::common::Desk;
 use crate::gate::{Gate, Joined, NEWER, home, server, words};
+use crate::leaving::written;
 
 const ASK: &str = "[approval]\nundeclared = \"ask\"\n";
 
@@ -264,6 +265,35 @@ fn the_owner_sees_who_asks() {
     client.call("wipe_wipe", json!({ "what": "c" }));
     let listed = desk.done(&["approve", "list"]).stdout;
     assert!(listed.contains("by mcp (stdio, which says that it is `"), "{listed}");
+}
+
+#[test]
+fn what_is_taken_back_while_its_owner_is_asked_is_not_called() {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "wipe", "wipe", "return 'wiped'");
+    for raw in [&[][..], &["--only", "wipe"]] {
+        let desk = home(&[("wipe", &path)], ASK);
+        let mut client = Joined::greeted(&desk, raw, &json!({ "elicitation": {} }));
+        let name = if raw.is_empty() { "wipe_wipe" } else { "wipe" };
+        client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": name, "arguments": {} } }));
+        let question = loop {
+            let message = client.next();
+            if message["method"] == "elicitation/create" {
+                break message;
+            }
+        };
+        desk.done(&["disable", "mcpb:wipe"]);
+        client.send(&json!({ "jsonrpc": "2.0", "id": question["id"], "result": { "action": "accept", "content": { "decision": "allow" } } }));
+        let told = loop {
+            let message = client.next();
+            if message["id"] == 3 {
+                break message;
+            }
+        };
+        let said = words(&told["result"]);
+        assert!(said.contains("Its owner has switched it off"), "{told}");
+        assert!(written(&desk, "begin", "wipe").is_empty(), "it was made");
+    }
 }
 
 #[test]

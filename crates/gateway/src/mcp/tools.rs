@@ -331,24 +331,21 @@ impl Making<'_> {
     /// Goes on with what is installed and allowed now: whoever was asked may have thought about it for long. What is told where it
     /// cannot be called any more.
     async fn look_again(&mut self) -> Option<Value> {
-        let (gateway, name) = (self.gateway, &*self.offer.name);
+        let (gateway, before, view) = (self.gateway, &self.offer, &self.asked.client.view);
         let stock = gateway.shelf.stock_for_call().await;
-        let stock = gateway.shelf.stock_with(stock, &self.offer.package).await;
+        let stock = gateway.shelf.stock_with(stock, &before.package).await;
         let is_it = |offer: &&Arc<Offer>| {
-            offer.package.id == self.offer.package.id && offer.action == self.offer.action
+            offer.package.id == before.package.id && offer.action == before.action
         };
-        match stock.list(&self.asked.client.view).offer(name).filter(is_it).cloned() {
-            Some(offer) => {
-                (self.stock, self.offer) = (stock, offer);
-                None
-            }
-            None => Some(match finding::not_reached(gateway, self.asked, &stock, name).await {
-                Some(refused) => refused,
-                None => {
-                    refusal::in_result(GONE, &json!({ "code": "unknown_tool", "message": GONE }))
-                }
-            }),
+        let found = stock.list(view).offers.iter().map(|(_, offer)| offer).find(is_it).cloned();
+        if let Some(offer) = found {
+            (self.stock, self.offer) = (stock, offer);
+            return None;
         }
+        let name = if is_raw(view) { &before.action } else { &before.name };
+        let refused = finding::not_reached(gateway, self.asked, &stock, name).await;
+        let gone = || refusal::in_result(GONE, &json!({ "code": "unknown_tool", "message": GONE }));
+        Some(refused.unwrap_or_else(gone))
     }
 
     /// Asks the client. A person is shown one question after the other, a task shows all that it waits for.
