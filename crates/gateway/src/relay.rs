@@ -18,8 +18,7 @@ use crate::mcp::error::{Code, Error};
 use crate::mcp::lines::read_line;
 use crate::mcp::message::{self, Id, Message, Request};
 use crate::mcp::revision::Revision;
-use crate::mcp::watching;
-use crate::mcp::watching::UPDATED;
+use crate::mcp::watching::{self, UPDATED};
 use crate::outbox::{self, Outbox};
 
 /// How much is read at a time.
@@ -587,6 +586,7 @@ mod tests {
             let told = line(&mut from).await;
             assert!(told.contains(UPDATED) && told.contains("x://kept"), "{told}");
             assert!(line(&mut from).await.contains("\"haft-0\""));
+            drop((hears, tells));
             to.shutdown().await.unwrap();
             assert_eq!(line(&mut from).await, "");
         };
