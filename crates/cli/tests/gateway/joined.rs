@@ -341,13 +341,13 @@ fn who_asks_too_much_at_once_is_refused_and_heard_all_the_same() {
     let gate = Gate::open(&desk, &["--without-token"]);
     let mut client = Joined::new(&desk, &[]);
     let id = |number: i64| json!(format!("listen-{number}"));
-    for number in 0..257 {
+    for number in 0..1025 {
         client.send(&listen(&id(number)));
     }
-    let told: Vec<_> = (0..257).map(|_| client.next()).collect();
+    let told: Vec<_> = (0..1025).map(|_| client.next()).collect();
     let refused: Vec<_> = told.iter().filter(|one| one.get("error").is_some()).collect();
     let [refused] = refused[..] else { panic!("{refused:?}") };
-    assert_eq!(refused["id"], id(256), "{refused}");
+    assert_eq!(refused["id"], id(1024), "{refused}");
     assert!(refused["error"]["message"].to_string().contains("too many requests at once"));
     // What it calls off makes room, and its end is noticed.
     client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": { "requestId": id(0) } }));

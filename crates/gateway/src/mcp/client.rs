@@ -27,7 +27,7 @@ use crate::watch;
 const QUEUE: usize = 256;
 
 /// How many of its requests are worked on at a time.
-pub(crate) const AT_A_TIME: usize = 256;
+pub(crate) const AT_A_TIME: usize = 1024;
 
 /// How long a person may take to answer.
 const PATIENCE: Duration = Duration::from_mins(10);
