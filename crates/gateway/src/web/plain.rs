@@ -50,9 +50,10 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
     }
     let format = wanted.format;
     let unavailable = |words: &str| wrong(StatusCode::SERVICE_UNAVAILABLE, "unavailable", words);
-    let measured = match wanted.context || wanted.budget.is_some() {
-        false => Ok(All::default()),
-        true => stock.measured().await,
+    let measured = if wanted.context || wanted.budget.is_some() {
+        stock.measured().await
+    } else {
+        Ok(All::default())
     };
     let measured = match measured {
         Ok(measured) => measured,

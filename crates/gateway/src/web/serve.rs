@@ -82,9 +82,10 @@ pub async fn serve(
                 let is_of_others = is_below(request.uri().path(), &PROGRAMS);
                 let is_to_close =
                     places.available_permits() < FEW && request.version() == Version::HTTP_11;
-                let place = match is_of_others {
-                    true => Arc::clone(&others).try_acquire_owned().map(Some),
-                    false => Ok(None),
+                let place = if is_of_others {
+                    Arc::clone(&others).try_acquire_owned().map(Some)
+                } else {
+                    Ok(None)
                 };
                 async move {
                     let (web, router) = &*doors;
