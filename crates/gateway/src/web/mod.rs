@@ -349,10 +349,37 @@ async fn speak(web: &Arc<Web>, request: Request, shown: Shown, view: View) -> Re
 
 /// The body of a request to a path.
 async fn read(path: &str, body: Body) -> Result<axum::body::Bytes, Response> {
-    let Ok(read) = tokio::time::timeout(BODY, to_bytes(body, LARGEST)).await else {
+    read_within(BODY, path, body).await
+}
+
+async fn read_within(
+    time: Duration,
+    path: &str,
+    body: Body,
+) -> Result<axum::body::Bytes, Response> {
+    let Ok(read) = tokio::time::timeout(time, to_bytes(body, LARGEST)).await else {
         let words = "the body of the request took too long to come";
         return Err(refused(path, StatusCode::REQUEST_TIMEOUT, "too_slow", words));
     };
     let words = "a message has at most 16 MiB";
     read.map_err(|_| refused(path, StatusCode::PAYLOAD_TOO_LARGE, "too_large", words))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+
+    use futures_util::stream;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_body_that_does_not_come_is_not_waited_for_for_ever() {
+        let body = Body::from_stream(stream::pending::<Result<Vec<u8>, Infallible>>());
+        let read = read_within(Duration::from_millis(20), "/v1/tools/a/call", body).await;
+        assert_eq!(read.unwrap_err().status(), StatusCode::REQUEST_TIMEOUT);
+        let body = Body::from(vec![b'x'; LARGEST + 1]);
+        let read = read_within(Duration::from_secs(20), "/mcp", body).await;
+        assert_eq!(read.unwrap_err().status(), StatusCode::PAYLOAD_TOO_LARGE);
+    }
 }

@@ -15,7 +15,7 @@ use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
 use hyper_util::server::graceful::GracefulShutdown;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::OwnedSemaphorePermit;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, TryAcquireError};
 
 use super::{PROGRAMS, Settings, Web, answer, is_below, router, too_many};
 use crate::gateway::Gateway;
@@ -53,8 +53,8 @@ pub async fn serve(
 ) {
     let web = Arc::new(Web::new(gateway, settings));
     let doors = Arc::new((Arc::clone(&web), router(Arc::clone(&web))));
-    let places = Arc::new(tokio::sync::Semaphore::new(MOST));
-    let others = Arc::new(tokio::sync::Semaphore::new(MOST_OF_OTHERS));
+    let places = Arc::new(Semaphore::new(MOST));
+    let others = Arc::new(Semaphore::new(MOST_OF_OTHERS));
     let graceful = GracefulShutdown::new();
     let builder = builder();
     let mut stop = pin!(stop);
@@ -79,14 +79,9 @@ pub async fn serve(
             let asked = Arc::clone(&attention);
             let service = service_fn(move |request: Request<Incoming>| {
                 let (doors, paid) = (Arc::clone(&doors), Paid::to(&asked));
-                let is_of_others = is_below(request.uri().path(), &PROGRAMS);
                 let is_to_close =
                     places.available_permits() < FEW && request.version() == Version::HTTP_11;
-                let place = if is_of_others {
-                    Arc::clone(&others).try_acquire_owned().map(Some)
-                } else {
-                    Ok(None)
-                };
+                let place = place_of(request.uri().path(), &others);
                 async move {
                     let (web, router) = &*doors;
                     let (mut response, place) = match place {
@@ -128,6 +123,15 @@ fn builder() -> Builder<TokioExecutor> {
     builder.http1().timer(TokioTimer::new()).header_read_timeout(None);
     builder.http2().timer(TokioTimer::new()).keep_alive_interval(HEAD);
     builder
+}
+
+/// The place of a request to a path among those of others than the owner, who needs none.
+fn place_of(
+    path: &str,
+    others: &Arc<Semaphore>,
+) -> Result<Option<OwnedSemaphorePermit>, TryAcquireError> {
+    let is_of_others = is_below(path, &PROGRAMS);
+    is_of_others.then(|| Arc::clone(others).try_acquire_owned()).transpose()
 }
 
 /// A request with its host where it is looked for: over HTTP/2 it is no header. One that names two has both.
@@ -238,6 +242,19 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+
+    #[test]
+    fn however_much_others_ask_the_owner_finds_a_place() {
+        let others = Arc::new(Semaphore::new(1));
+        let first = place_of("/mcp/work", &others).unwrap();
+        assert!(first.is_some() && place_of("/v1/tools.json", &others).is_err());
+        assert!(place_of("/approvals", &others).unwrap().is_none());
+        drop(first);
+        assert!(place_of("/v1/tools.json", &others).is_ok());
+        let refused = too_many("/v1/tools.json");
+        assert_eq!(refused.status(), 503);
+        assert_eq!(refused.headers()["retry-after"], "1");
+    }
 
     const SOON: Duration = Duration::from_millis(20);
 
