@@ -361,4 +361,14 @@ fn what_is_too_large_or_asked_for_in_another_way_is_told_as_everything_else() {
         let allowed = gate.send(method, path, &shown, "").headers["allow"].clone();
         assert!(!allowed.is_empty() && !allowed.contains(method), "{path}: {allowed}");
     }
+    let token = format!("Bearer {agent}");
+    let answered = gate.send("PUT", "/mcp", &[("authorization", &token)], "");
+    assert_eq!((answered.status, &*answered.headers["allow"]), (405, "DELETE, GET, POST"));
+    // A greeting is counted as every request is.
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    gate.post("/mcp", &[("authorization", &token)], &hello);
+    let counted = gate.send("GET", "/metrics", &[("authorization", &token)], "").body;
+    let greetings = r#"haft_requests_total{method="initialize",outcome="ok"} 1"#;
+    assert!(counted.contains(greetings), "{counted}");
 }
