@@ -124,6 +124,7 @@ mod desktop {
             Err(Failure::new(Exit::Unavailable, "this build knows no keyring"))
         }
 
+        #[expect(clippy::unnecessary_wraps, reason = "it is so where there is a keyring")]
         pub(crate) fn there(_home: &Home) -> Result<Option<Self>, Failure> {
             Ok(None)
         }
