@@ -45,6 +45,13 @@ fn the_first_page_after_the_plain_command_explains_itself() {
     let desk = Desk::new();
     let (gate, told) = begin_at(&desk, &[]);
     assert_eq!(left(&desk).len(), 1);
+    // Whoever connects a client to what will be gone is told.
+    let home = desk.0.path().join(&left(&desk)[0]).join("home");
+    let mut connect = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    connect.arg("--home").arg(home).args(["connect", "claude-code", "--dry-run"]);
+    let connected = connect.env("HOME", desk.0.path()).output().unwrap();
+    let said = String::from_utf8(connected.stderr).unwrap();
+    assert!(said.contains("this home is gone when `haft up` ends"), "{said}");
     let cookie = sign_in(&gate, &told);
     let page = |path: &str| {
         let shown = gate.send("GET", path, &[("cookie", &cookie)], "");

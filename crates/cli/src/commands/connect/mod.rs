@@ -10,6 +10,7 @@ use import::{Entry, Found};
 use manifest::shape::suggest;
 use serde_json::json;
 
+use super::up;
 use crate::clients::{self, Client, Readers, Settings, User};
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
@@ -56,6 +57,7 @@ struct Connecting<'c> {
     settings: Settings,
     kept: Kept,
     ours: Ours,
+    is_thrown_away: bool,
     json_wanted: bool,
     printer: Printer,
 }
@@ -76,10 +78,20 @@ pub(crate) fn run(args: &ConnectArgs, home: &Home, json_wanted: bool, printer: P
     let placed = place::find(client, place, &user)?;
     let serves = Serves::Installed { profile: args.profile.clone() };
     let ours = clients::ours(&args.name, &clients::program()?, serves, home);
+    let is_thrown_away = up::is_thrown_away(home);
     let settings = placed.read()?;
     let kept = Kept::of(client, &placed, &args.name, home);
-    let connecting =
-        Connecting { args, client, placed, settings, kept, ours, json_wanted, printer };
+    let connecting = Connecting {
+        args,
+        client,
+        placed,
+        settings,
+        kept,
+        ours,
+        is_thrown_away,
+        json_wanted,
+        printer,
+    };
     if args.undo { connecting.undo() } else { connecting.connect() }
 }
 
@@ -178,6 +190,11 @@ impl Connecting<'_> {
             None => state.words(self).into_iter().for_each(|words| done.note(words)),
         }
         done.doubt(doubts);
+        if self.is_thrown_away && !self.args.undo {
+            let words =
+                "this home is gone when `haft up` ends; `unset HAFT_HOME` leads to your own";
+            done.doubt([words.to_owned()]);
+        }
         let entry = json!({"command": self.ours.program, "args": self.ours.args()});
         let document = json!({
             "client": self.client.name(),
