@@ -127,7 +127,7 @@ impl Shelf {
         if newest.is_current() {
             return newest;
         }
-        self.read_again(&newest).await
+        Box::pin(self.read_again(&newest)).await
     }
 
     /// The same for a call, which takes what was looked at a moment ago.
@@ -167,7 +167,7 @@ impl Shelf {
         if !Arc::ptr_eq(&newest, &stock) && read.is_some_and(|one| one.files.were_unchanged()) {
             return newest;
         }
-        self.read_again(&newest).await
+        Box::pin(self.read_again(&newest)).await
     }
 
     pub(crate) fn steward(&self) -> &Arc<dyn Steward> {

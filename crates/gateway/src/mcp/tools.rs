@@ -75,11 +75,11 @@ pub(crate) async fn call(
     }
     let found = match stock.list(view).offer(&name) {
         Some(offer) => Arc::clone(offer),
-        None => return not_there(gateway, asked, &stock, &name).await,
+        None => return Box::pin(not_there(gateway, asked, &stock, &name)).await,
     };
     stock = gateway.shelf.stock_with(stock, &found.package).await;
     let Some(offer) = stock.list(view).offer(&name).cloned() else {
-        return not_there(gateway, asked, &stock, &name).await;
+        return Box::pin(not_there(gateway, asked, &stock, &name)).await;
     };
     make(gateway, asked, &stock, &offer, arguments, answers).await
 }
@@ -310,7 +310,7 @@ impl Making<'_> {
                 Outcome::Ended(ended) => return Ok(ended),
                 Outcome::Asks(requests, state) => (requests, state),
             };
-            let responses = match (self.ask(requests, later).await, &state) {
+            let responses = match (Box::pin(self.ask(requests, later)).await, &state) {
                 (Ok(responses), _) => responses,
                 // Whoever cannot be asked has said no more than who looks away.
                 (Err(_), State::Ticket(..)) => {
@@ -319,10 +319,10 @@ impl Making<'_> {
                 }
                 (Err(refused), _) => return Err(refused),
             };
-            if let Some(refused) = self.look_again().await {
+            if let Some(refused) = Box::pin(self.look_again()).await {
                 return Ok(Ended::Whole(refused));
             }
-            let brought = self.answered(state, responses).await?;
+            let brought = Box::pin(self.answered(state, responses)).await?;
             call = self.undertake(brought, later);
         }
         Err(Error::new(Code::Internal, format!("the call asked more than {MOST_ROUNDS} times")))
