@@ -19,13 +19,14 @@ use crate::watch::Calling;
 /// What is told of one that did not come to its end.
 const BROKEN: &str = "the call broke off";
 
-/// A call, or something else, that is made by whoever waits for it. Where they leave, it is called off, and comes to its end
-/// without them.
+/// A call, or something else, that is made by whoever waits for it. Where they leave, it is called off where it can be, and comes to
+/// its end without them.
 pub(crate) struct Undertaking<T: Send + 'static = Made> {
     work: Option<Work<T>>,
     /// Whether anything of it was done.
     has_begun: bool,
-    off: CancellationToken,
+    /// Calls it off; nothing where nobody's leaving does.
+    off: Option<CancellationToken>,
 }
 
 enum Work<T> {
@@ -61,7 +62,14 @@ impl<T: Send + 'static> Undertaking<T> {
         work: impl Future<Output = T> + Send + 'static,
         off: CancellationToken,
     ) -> Self {
-        Self { work: Some(Work::Here(Box::pin(work))), has_begun: false, off }
+        let mut undertaking = Self::to_its_end(work);
+        undertaking.off = Some(off);
+        undertaking
+    }
+
+    /// Anything that is called off by nobody's leaving.
+    pub(crate) fn to_its_end(work: impl Future<Output = T> + Send + 'static) -> Self {
+        Self { work: Some(Work::Here(Box::pin(work))), has_begun: false, off: None }
     }
 
     /// Has it go on while nobody waits for it.
@@ -108,7 +116,9 @@ impl<T: Send + 'static> Future for Undertaking<T> {
 impl<T: Send + 'static> Drop for Undertaking<T> {
     fn drop(&mut self) {
         let Some(work) = self.work.take() else { return };
-        self.off.cancel();
+        if let Some(off) = &self.off {
+            off.cancel();
+        }
         if let (Work::Here(work), true, Ok(runtime)) = (work, self.has_begun, Handle::try_current())
         {
             runtime.spawn(work);

@@ -22,6 +22,7 @@ use super::message::{self, Message};
 use super::revision::Revision;
 use super::serve::{self, Taken, Whole};
 use crate::gateway::Gateway;
+use crate::undertaking::Undertaking;
 use crate::view::View;
 use crate::watch::context_of_head;
 use crate::web::Shown;
@@ -212,7 +213,7 @@ pub(crate) async fn post(
 }
 
 /// The same request in the trace that its head tells of, where it tells of none itself.
-fn traced(mut request: Whole, head: &HeaderMap) -> Whole {
+fn traced(mut request: Box<Whole>, head: &HeaderMap) -> Box<Whole> {
     let passed = &mut request.meta.passed;
     if !passed.contains_key(TraceContext::PARENT)
         && let Some(context) = context_of_head(head)
@@ -229,7 +230,7 @@ fn unheard() -> Line {
 
 /// A greeting in a revision that had another way over HTTP is one for the newest that begins with a greeting, as it is for those that
 /// nobody knows.
-fn spoken_here(mut request: Whole) -> Whole {
+fn spoken_here(mut request: Box<Whole>) -> Box<Whole> {
     if request.method == "initialize"
         && let Some(asked) = request.params.get_mut("protocolVersion")
         && *asked == Revision::V2024_11_05.name()
@@ -316,12 +317,9 @@ async fn answer(
         }
     };
     let mut working = if is_in_session {
-        let beside = tokio::spawn(working);
-        let broke_off = move || Err(Error::new(Code::Internal, "the request broke off"));
-        async move {
-            beside.await.unwrap_or_else(|_| (200, message::answer(Some(&id), &broke_off())))
-        }
-        .boxed()
+        let broke_off = || Err(Error::new(Code::Internal, "the request broke off"));
+        let told = move |_| (200, message::answer(Some(&id), &broke_off()));
+        Undertaking::to_its_end(working).map(|done| done.unwrap_or_else(told)).boxed()
     } else {
         working.boxed()
     };

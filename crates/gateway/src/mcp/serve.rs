@@ -25,21 +25,21 @@ pub(crate) struct Whole {
 }
 
 impl Whole {
-    pub(crate) fn of(request: &Request<'_>) -> Result<Self, Error> {
+    pub(crate) fn of(request: &Request<'_>) -> Result<Box<Self>, Error> {
         let params = request.params()?;
         let (id, method) = (request.id.clone(), request.method.clone().into_owned());
-        Ok(Self { id, method, meta: Meta::of(&params), params })
+        Ok(Box::new(Self { id, method, meta: Meta::of(&params), params }))
     }
 
     /// Takes it up for a client: from now on it can be called off.
-    pub(crate) fn take_up(self, client: &Arc<Client>) -> Result<Taken, Error> {
+    pub(crate) fn take_up(self: Box<Self>, client: &Arc<Client>) -> Result<Taken, Error> {
         Ok(Taken { begun: client.begin(&self.id)?, whole: self })
     }
 }
 
 /// A request that was taken up, and is to be answered.
 pub(crate) struct Taken {
-    pub(crate) whole: Whole,
+    pub(crate) whole: Box<Whole>,
     begun: Begun,
 }
 
@@ -62,7 +62,8 @@ async fn answered(
     taken: Taken,
     line: &Line,
 ) -> Option<Result<String, Error>> {
-    let Taken { whole: Whole { id, method, params, meta }, begun } = taken;
+    let Taken { whole, begun } = taken;
+    let Whole { id, method, params, meta } = *whole;
     if method == "initialize" && meta.revision.is_none() {
         let revision = match note_greeting(client, &params) {
             Ok(revision) => revision,
