@@ -265,12 +265,13 @@ impl Host {
         let mut unseen = Vec::new();
         let mut answered = match ready {
             Ok(ready) => {
-                let Ready { plan, action, allowed, agreed, key } = ready;
+                let Ready { plan, action, input, allowed, agreed, key } = ready;
                 unseen.clone_from(&plan.unseen);
                 let own = confine::own_folder(tool);
                 let running = Running {
                     plan: &plan,
                     action,
+                    input: &input,
                     dialect: tool.package.dialect,
                     warmth,
                     call,

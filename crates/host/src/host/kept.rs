@@ -15,7 +15,6 @@ use std::time::{Duration, Instant};
 
 use manifest::model::Trust;
 use policy::{Consent, Decision, Verdict};
-use serde_json::{Map, Value};
 
 use super::{Host, Known, Prepared, Settings};
 use crate::call::{Call, Tool};
@@ -111,14 +110,6 @@ impl Kept {
     }
 }
 
-/// A plan, for these arguments.
-fn with(plan: &Plan, arguments: &Map<String, Value>) -> Option<Plan> {
-    let mut plan = plan.clone();
-    let Way::Mcp(one) = &mut plan.way else { return None };
-    one.arguments.clone_from(arguments);
-    Some(plan)
-}
-
 /// Plans, by package and action.
 #[derive(Default)]
 pub(super) struct Plans(Mutex<HashMap<(String, String), Kept>>);
@@ -131,20 +122,17 @@ impl std::fmt::Debug for Plans {
 }
 
 impl Plans {
-    /// The plan that was made of the same a moment ago, for these arguments. It is remembered what led to it this time.
+    /// The plan that was made of the same a moment ago. It is remembered what led to it this time.
     pub(super) fn find(
         &self,
         key: &(String, String),
         of: &Made,
         decided: Option<&Decided>,
-        arguments: &Map<String, Value>,
-    ) -> Option<Plan> {
+    ) -> Option<Arc<Plan>> {
         let mut plans = self.lock();
         let kept = plans.get_mut(key).filter(|kept| kept.is_fresh() && kept.of.is_same(of))?;
         kept.decided = decided.cloned();
-        let plan = Arc::clone(&kept.plan);
-        drop(plans);
-        with(&plan, arguments)
+        Some(Arc::clone(&kept.plan))
     }
 
     /// The plan of the same call with other arguments, which was made a moment ago and would be decided alike.
@@ -154,8 +142,7 @@ impl Plans {
         (tool, call): (&Tool, &Call),
         prepared: &Prepared<'_>,
         known: &Arc<Known>,
-    ) -> Option<Plan> {
-        let arguments = prepared.input.arguments.value().as_object()?;
+    ) -> Option<Arc<Plan>> {
         let key = (tool.package.canonical_id(), prepared.action.name.clone());
         let plans = self.lock();
         let kept = plans.get(&key).filter(|kept| kept.is_fresh())?;
@@ -164,9 +151,7 @@ impl Plans {
             && Some(&kept.of.digest) == tool.digest.as_ref()
             && kept.of.implementation == prepared.implementation.id
             && kept.of.folder == call.folder;
-        let plan = is_same.then(|| Arc::clone(&kept.plan))?;
-        drop(plans);
-        with(&plan, arguments)
+        is_same.then(|| Arc::clone(&kept.plan))
     }
 
     /// Keeps a plan of a server's tool; others are made for one call.
@@ -175,21 +160,17 @@ impl Plans {
         key: (String, String),
         of: Made,
         decided: Option<Decided>,
-        plan: &Plan,
+        plan: &Arc<Plan>,
     ) {
         let Way::Mcp(one) = &plan.way else { return };
         if one.is_remote() {
             return;
         }
-        let mut plan = plan.clone();
-        if let Way::Mcp(one) = &mut plan.way {
-            one.arguments.clear();
-        }
         let mut plans = self.lock();
         // They hold values that are secret, so none is kept for longer than it is of use.
         plans.retain(|_, kept| kept.is_fresh());
         if plans.len() < MOST {
-            plans.insert(key, Kept { at: Instant::now(), of, decided, plan: Arc::new(plan) });
+            plans.insert(key, Kept { at: Instant::now(), of, decided, plan: Arc::clone(plan) });
         }
     }
 

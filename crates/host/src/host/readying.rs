@@ -19,6 +19,7 @@ use crate::chain::trace::Trace;
 use crate::consider::{Considered, consider, question};
 use crate::endpoint;
 use crate::error::CallError;
+use crate::input::Input;
 use crate::limit;
 use crate::plan::{self, Plan, Way, Worker};
 use crate::run::leash::Leash;
@@ -36,26 +37,40 @@ impl Host {
         trace: Option<&Trace>,
         noted: &mut Noted,
     ) -> Result<Ready<'t>, CallError> {
-        let Noted { record, waited, begun, answer } = noted;
         let prepared = Self::prepare(tool, call, by)?;
+        let record = &mut noted.record;
         record.action.clone_from(&prepared.action.name);
         record.implementation.clone_from(&prepared.implementation.id);
         record.arguments = audit::shape_of(prepared.input.arguments.value());
-        let mut known = self.known(tool, call).await?;
-        known = with_answer(known, answer.as_ref());
+        let known = with_answer(self.known(tool, call).await?, noted.answer.as_ref());
         let may_be_again = warmth == Warmth::Warm && trace.is_none() && !self.web.is_offline();
-        if may_be_again && let Some(plan) = self.plans.again(self, (tool, call), &prepared, &known)
-        {
-            let allowed = Duration::from_millis(plan.decision.allowance.timeout_ms);
-            record.decision = audit::Decision::Allowed;
-            let plan = self.take_up(tool, call, plan, record).await?;
-            let (action, agreed) = (prepared.action, Vec::new());
-            return Ok(Ready { plan, action, allowed, agreed, key: None });
-        }
+        let again = may_be_again.then(|| self.plans.again(self, (tool, call), &prepared, &known));
+        let Some(plan) = again.flatten() else {
+            let prepared = (prepared, known, may_be_again);
+            return Box::pin(self.ready_anew(tool, call, prepared, warmth, trace, noted)).await;
+        };
+        let allowed = Duration::from_millis(plan.decision.allowance.timeout_ms);
+        record.decision = audit::Decision::Allowed;
+        let plan = self.take_up(tool, call, plan, record).await?;
+        let Prepared { action, input, .. } = prepared;
+        Ok(Ready { plan, action, input, allowed, agreed: Vec::new(), key: None })
+    }
+
+    /// The same where nothing of a moment ago can be taken again.
+    async fn ready_anew<'t>(
+        &self,
+        tool: &'t Tool,
+        call: &Call,
+        (prepared, mut known, may_be_again): (Prepared<'t>, Arc<Known>, bool),
+        warmth: Warmth,
+        trace: Option<&Trace>,
+        noted: &mut Noted,
+    ) -> Result<Ready<'t>, CallError> {
+        let Noted { record, waited, begun, answer } = noted;
         self.check_place(tool, &known)?;
         let open = self.decide(tool, call, &prepared, &known, &Considered::default());
         check_verdict(&open, tool)?;
-        let Prepared { action, implementation, .. } = prepared;
+        let (action, implementation) = (prepared.action, prepared.implementation);
         endpoint::check_secrecy(&tool.package, implementation, action)?;
         endpoint::check(&tool.package, implementation, &open.allowance)?;
         let mut allowed = Duration::from_millis(open.allowance.timeout_ms);
@@ -116,7 +131,7 @@ impl Host {
         *waited += self.vault.waited().saturating_sub(asked);
         let case = Case { tool, call, prepared: &prepared, known: &known };
         let planned = if self.web.is_offline() {
-            self.plan_offline(case, decision.clone(), collected)
+            self.plan_offline(case, decision.clone(), collected).map(Arc::new)
         } else {
             let decided =
                 may_be_again.then(|| Decided::of(tool, call, &known, &decision)).flatten();
@@ -132,7 +147,7 @@ impl Host {
         let may_be_kept = is_step && warmth == Warmth::Warm && call.surface != Surface::Test;
         let input = prepared.input.arguments.value();
         let key = Key::of(tool, prepared.action, &plan, input).filter(|_| may_be_kept);
-        Ok(Ready { plan, action: prepared.action, allowed, agreed, key })
+        Ok(Ready { plan, action, input: prepared.input, allowed, agreed, key })
     }
 
     /// Takes what a call costs, and writes down what is about to be run.
@@ -140,12 +155,13 @@ impl Host {
         &self,
         tool: &Tool,
         call: &Call,
-        mut plan: Plan,
+        mut plan: Arc<Plan>,
         record: &mut audit::Call,
-    ) -> Result<Plan, CallError> {
+    ) -> Result<Arc<Plan>, CallError> {
         self.records.reserve(tool, &self.settings.policy).await?;
         if plan.image.is_some() {
-            plan = Box::pin(prepare_image(plan, &call.called_off)).await?;
+            let own = Arc::unwrap_or_clone(plan);
+            plan = Arc::new(Box::pin(prepare_image(own, &call.called_off)).await?);
         }
         self.note_plan(record, &plan);
         if call.called_off.is_cancelled() {
@@ -162,15 +178,13 @@ impl Host {
         decided: Option<Decided>,
         variables: Variables,
         warmth: Warmth,
-    ) -> Result<Plan, CallError> {
+    ) -> Result<Arc<Plan>, CallError> {
         let Case { tool, call, prepared, .. } = case;
         let make = |variables: &Variables| {
-            plan::make(&self.asked(tool, call, prepared, Arc::clone(decision), variables))
+            let asked = self.asked(tool, call, prepared, Arc::clone(decision), variables);
+            plan::make(&asked).map(Arc::new)
         };
-        let arguments = prepared.input.arguments.value().as_object();
-        let (Some(digest), Some(arguments), Warmth::Warm, Some(_)) =
-            (&tool.digest, arguments, warmth, &tool.surface)
-        else {
+        let (Some(digest), Warmth::Warm, Some(_)) = (&tool.digest, warmth, &tool.surface) else {
             return make(&variables);
         };
         let key = (tool.package.canonical_id(), prepared.action.name.clone());
@@ -182,7 +196,7 @@ impl Host {
             settings: Arc::clone(&self.settings),
             folder: call.folder.clone(),
         };
-        if let Some(plan) = self.plans.find(&key, &of, decided.as_ref(), arguments) {
+        if let Some(plan) = self.plans.find(&key, &of, decided.as_ref()) {
             return Ok(plan);
         }
         let plan = make(&of.variables)?;
@@ -227,8 +241,9 @@ impl Host {
 
 /// A call that may be run.
 pub(super) struct Ready<'t> {
-    pub(super) plan: Plan,
+    pub(super) plan: Arc<Plan>,
     pub(super) action: &'t Action,
+    pub(super) input: Input,
     /// How long it may run.
     pub(super) allowed: Duration,
     /// The steps that the owner was shown and said yes to.

@@ -8,7 +8,7 @@ use ledger::audit::{self, Begun};
 use manifest::dialect::Dialect;
 use manifest::model::{Action, OutputFormat};
 use policy::{GrantKind, Surface};
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio_util::sync::CancellationToken;
 use vault::Redactor;
 
@@ -21,6 +21,7 @@ use crate::chain::trace::Trace;
 use crate::complaint::{self, Complaint, Scene};
 use crate::confine::{self, Forbidden};
 use crate::error::{CallError, Kind};
+use crate::input::Input;
 use crate::limit::too_late;
 use crate::output;
 use crate::plan::a2a::Agent;
@@ -52,6 +53,7 @@ const SLACK: Duration = Duration::from_secs(30);
 pub(super) struct Running<'r> {
     pub(super) plan: &'r Plan,
     pub(super) action: &'r Action,
+    pub(super) input: &'r Input,
     pub(super) dialect: Dialect,
     pub(super) warmth: Warmth,
     pub(super) call: &'r Call,
@@ -236,22 +238,23 @@ impl Host {
                 let (one, action) = (Arc::clone(one), (*action).clone());
                 let stream = stream.cloned();
                 let (written, is_written) = std::sync::mpsc::channel();
-                let running_it = self.on_a_thread((plan, off), until, move |host, leash| {
-                    let may = || is_written.recv().is_ok();
-                    let mut heard = |bytes: &[u8]| {
-                        if let Some(stream) = &stream {
-                            stream.hear(bytes);
+                let running_it =
+                    Box::pin(self.on_a_thread((plan, off), until, move |host, leash| {
+                        let may = || is_written.recv().is_ok();
+                        let mut heard = |bytes: &[u8]| {
+                            if let Some(stream) = &stream {
+                                stream.hear(bytes);
+                            }
+                        };
+                        match process::run(&host.launcher, &one, until, leash, may, &mut heard) {
+                            Ok((finished, blocked)) => {
+                                let stream = stream.as_ref();
+                                let read = output::read(&finished, &action, dialect, until, stream);
+                                Ran::finished(&finished, blocked, read)
+                            }
+                            Err(error) => Ran::failed(error),
                         }
-                    };
-                    match process::run(&host.launcher, &one, until, leash, may, &mut heard) {
-                        Ok((finished, blocked)) => {
-                            let stream = stream.as_ref();
-                            let read = output::read(&finished, &action, dialect, until, stream);
-                            Ran::finished(&finished, blocked, read)
-                        }
-                        Err(error) => Ran::failed(error),
-                    }
-                });
+                    }));
                 // It is written down while a room is made ready for it, which waits for that.
                 let writing = async {
                     running.begin(&self.records)?;
@@ -278,21 +281,20 @@ impl Host {
                         Err(error) => Ran::failed(error),
                     }
                 };
-                let ran = self.on_a_thread((plan, off), until, run).await;
+                let ran = Box::pin(self.on_a_thread((plan, off), until, run)).await;
                 Ran { is_walled: false, ..ran.unwrap_or_else(Ran::refused) }
             }
             Way::Worker(one) => {
                 let (one, action) = (Arc::clone(one), (*action).clone());
                 let redactor = plan.redactor.clone();
-                self.on_a_thread((plan, off), until, move |host, leash| {
+                let asking = self.on_a_thread((plan, off), until, move |host, leash| {
                     let (workers, launcher) = (&host.workers, &host.launcher);
                     let answered = workers.ask(launcher, &one, &redactor, warmth, until, leash);
                     let output = answered.answer.map(Output::Json);
                     let output = output.and_then(|output| check_promise(output, &action));
                     Ran::of(output, answered.blocked)
-                })
-                .await
-                .unwrap_or_else(Ran::refused)
+                });
+                Box::pin(asking).await.unwrap_or_else(Ran::refused)
             }
             Way::Mcp(one) => self.call_server(running, one, until).await,
             Way::Http(one) => {
@@ -310,7 +312,7 @@ impl Host {
 
     /// Calls a tool of a server, as whoever is signed in where that is one on the network.
     async fn call_server(&self, running: &Running<'_>, one: &Mcp, until: Instant) -> Ran {
-        let Running { plan, action, dialect, warmth, call, .. } = running;
+        let Running { plan, action, input, dialect, warmth, call, .. } = running;
         // Only there the author says what a tool of a server answers with.
         let format = action.output_format.filter(|_| *dialect == Dialect::InstallManifest);
         let declared = Declared { format, standard_errors: action.standard_errors };
@@ -319,7 +321,19 @@ impl Host {
         let (peer, resumed, context) =
             (call.peer.clone(), call.resumed.clone(), call.context.clone());
         let warmth = *warmth;
-        let terms = Terms { warmth, until, declared, progress, peer, resumed, context, redactor };
+        let nothing = Map::new();
+        let arguments = input.arguments.value().as_object().unwrap_or(&nothing);
+        let terms = Terms {
+            arguments,
+            warmth,
+            until,
+            declared,
+            progress,
+            peer,
+            resumed,
+            context,
+            redactor,
+        };
         let mut told = Vec::new();
         let answered = if one.is_remote() {
             let (mut one, asks) = (one.clone(), Calling(terms));

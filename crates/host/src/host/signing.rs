@@ -29,9 +29,9 @@ pub(super) trait Question {
 }
 
 /// A tool of a server is called.
-pub(super) struct Calling(pub(super) Terms);
+pub(super) struct Calling<'t>(pub(super) Terms<'t>);
 
-impl Question for Calling {
+impl Question for Calling<'_> {
     type Plan = Mcp;
     type Answer = Output;
 

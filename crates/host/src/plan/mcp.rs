@@ -10,7 +10,7 @@ use manifest::dialect::Dialect;
 use manifest::model::{Entry, Input, InputKind, Invocation};
 use policy::Allowance;
 use sandbox::Confinement;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use super::owner::Owner;
 use super::{Asked, unavailable};
@@ -20,7 +20,7 @@ use crate::error::{CallError, Kind};
 use crate::login::Bearer;
 use crate::surface::Surface;
 
-/// A request to an MCP server.
+/// A request to an MCP server, whatever the arguments are.
 #[derive(Clone, Debug)]
 pub(crate) struct Mcp {
     /// Whose it is.
@@ -33,8 +33,6 @@ pub(crate) struct Mcp {
     pub(crate) bearer: Option<Bearer>,
     /// The name of the tool there.
     pub(crate) tool: String,
-    /// What it is called with.
-    pub(crate) arguments: Map<String, Value>,
     /// Bytes of one message.
     pub(crate) longest: u64,
     /// What may be written down of how it is started or reached.
@@ -173,7 +171,6 @@ impl Asked<'_> {
                 return Err(unavailable(&message));
             }
         };
-        let arguments = self.input.arguments.value().as_object().cloned().unwrap_or_default();
         let longest = self.decision.allowance.output;
         let package = &self.tool.package;
         let name = match &place {
@@ -194,7 +191,7 @@ impl Asked<'_> {
         let surface = self.tool.surface.clone();
         let key = Arc::default();
         let place = Arc::new(place);
-        Ok(Mcp { owner, place, name, bearer: None, tool, arguments, longest, shown, surface, key })
+        Ok(Mcp { owner, place, name, bearer: None, tool, longest, shown, surface, key })
     }
 
     /// Fills in the `${…}` of a bundle; a setting that holds several values becomes several texts where it
