@@ -157,9 +157,20 @@ impl Records {
     ) -> Result<Arc<Known>, CallError> {
         let (action, surface) = (&*call.action, call.surface.name());
         let key = format!("{}:{}:{id}{action}{surface}", id.len(), action.len());
-        if let Some(known) = self.known_lately(&key) {
-            return Ok(known);
+        match self.known_lately(&key) {
+            Some(known) => Ok(known),
+            None => Box::pin(self.known_now(key, tool, call, id)).await,
         }
+    }
+
+    /// The same by a look at the state.
+    async fn known_now(
+        &self,
+        key: String,
+        tool: &Tool,
+        call: &Call,
+        id: &str,
+    ) -> Result<Arc<Known>, CallError> {
         // While it is not certain that nothing was changed, many may want to look: one does, for all who wait.
         let _turn = self.looking.lock().await;
         if let Some(known) = self.known_lately(&key) {
@@ -368,7 +379,7 @@ impl Records {
                 Why::HiddenPerhapsToWriting => continue,
             };
             let noted = self.state.note_blocked(&call.package, kind, &one.asked, now());
-            faults.extend(noted.await.err().iter().map(|error| whole(error)));
+            faults.extend(Box::pin(noted).await.err().iter().map(|error| whole(error)));
         }
         faults
     }
@@ -382,7 +393,10 @@ impl Records {
         (input, output): (&str, &Output),
         lasted: Duration,
     ) -> Option<Box<Flow>> {
-        let key = self.key.get_or_try_init(|| self.state.flow_key()).await.ok()?;
+        let key = match self.key.get() {
+            Some(key) => key,
+            None => Box::pin(self.key.get_or_try_init(|| self.state.flow_key())).await.ok()?,
+        };
         let inputs = serde_json::from_str(input).map(|input| key.inputs(&input));
         let inputs = inputs.unwrap_or_default();
         let ended = now();

@@ -44,6 +44,10 @@ impl Records {
         if has_no_limit(policy, tool) {
             return Ok(());
         }
+        Box::pin(self.reserve_within(tool, policy)).await
+    }
+
+    async fn reserve_within(&self, tool: &Tool, policy: &Policy) -> Result<(), CallError> {
         let (id, now) = (tool.package.canonical_id(), now());
         // Who is refused by one limit has used up nothing of another.
         self.check_left(tool, policy).await?;

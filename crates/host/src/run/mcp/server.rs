@@ -1,5 +1,6 @@
 //! A server that is spoken with: many calls at a time, each within its time.
 
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
@@ -233,7 +234,7 @@ impl Server {
             input_responses: resumed.map(|one| &one.responses),
             request_state: resumed.and_then(|one| one.state.as_deref()),
         };
-        let asking = self.session.call(&call, told);
+        let asking = pin!(self.session.call(&call, told));
         let mut said = None;
         let read = |answer: Value| {
             said = peer.as_ref().map(|_| answer.clone());
@@ -252,7 +253,7 @@ impl Server {
         until: Instant,
     ) -> Result<Value, CallError> {
         let told = Told { peer: peer.clone(), ..Told::default() };
-        let asking = self.session.request(method, params, told);
+        let asking = pin!(self.session.request(method, params, told));
         self.within(asking, Ok, method, peer.as_deref(), until).await
     }
 
@@ -329,13 +330,13 @@ impl Server {
             }
             Err(AskError::Odd("it lists too many tools".to_owned()))
         };
-        self.within(all, Ok, LIST, None, until).await
+        self.within(pin!(all), Ok, LIST, None, until).await
     }
 
     /// Waits for a turn, then for an answer, and reads it.
     async fn within<T, U>(
         &self,
-        asking: impl Future<Output = Result<T, AskError>>,
+        asking: Pin<&mut impl Future<Output = Result<T, AskError>>>,
         read: impl FnOnce(T) -> Result<U, CallError>,
         tool: &str,
         peer: Option<&dyn Peer>,
@@ -365,7 +366,7 @@ impl Server {
                     self.retired.cancel();
                 }
                 Err(match &heard {
-                    Some((process, heard)) => why(error, process, heard, tool).await,
+                    Some((process, heard)) => Box::pin(why(error, process, heard, tool)).await,
                     None => answer::not_answered(error, tool, self.place()),
                 })
             }
@@ -399,12 +400,11 @@ impl Server {
 
 /// Waits for an answer; as long as its user is asked something, its time stands still.
 async fn within_time<T>(
-    asking: impl Future<Output = T>,
+    mut asking: Pin<&mut impl Future<Output = T>>,
     peer: Option<&dyn Peer>,
     until: Instant,
 ) -> Result<T, Elapsed> {
     let waited = || peer.map(Peer::waited).unwrap_or_default();
-    let mut asking = std::pin::pin!(asking);
     loop {
         let before = waited();
         match timeout_at((until + before).into(), &mut asking).await {
