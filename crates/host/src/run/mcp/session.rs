@@ -186,7 +186,7 @@ impl Session {
             let params = serde_json::to_value(call).unwrap_or_default();
             return Box::pin(self.request(CALL, params, told)).await;
         };
-        let asked = lane.ask((CALL, call), context, (&self.ears, told), &self.health).await;
+        let asked = lane.ask((CALL, call), context, (&self.ears, told)).await;
         asked.map_err(|error| known(error, &self.health))
     }
 

@@ -111,14 +111,8 @@ struct Refusal {
 }
 
 impl Lane {
-    pub(super) fn new(outgoing: Outgoing) -> Arc<Self> {
-        let waiting = Mutex::new(Some(HashMap::new()));
-        let answers = Arc::new(Answers { waiting, ears: OnceLock::new() });
+    pub(super) fn new(outgoing: Outgoing, answers: Arc<Answers>) -> Arc<Self> {
         Arc::new(Self { outgoing, answers, next: AtomicI64::new(FIRST) })
-    }
-
-    pub(super) fn answers(&self) -> Arc<Answers> {
-        Arc::clone(&self.answers)
     }
 
     /// From now on somebody is told what the server says without being asked.
@@ -137,7 +131,6 @@ impl Lane {
         (method, own): (&str, &impl Serialize),
         context: &Map<String, Value>,
         (ears, told): (&Ears, Told),
-        health: &Health,
     ) -> Answer {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let progress = told.progress.is_some().then_some(id);
@@ -148,13 +141,13 @@ impl Lane {
         let (sender, answer) = oneshot::channel();
         self.answers.lock().as_mut().ok_or(AskError::Closed)?.insert(id, sender);
         let mut unanswered = Unanswered { lane: self, id: Some(id) };
-        let asking = async {
-            self.outgoing.send(text).await.map_err(|error| super::of_wire(&error))?;
-            answer.await.unwrap_or(Err(AskError::Closed))
+        let written = match self.outgoing.try_send(&text) {
+            Ok(false) => Box::pin(self.outgoing.send(text)).await,
+            written => written.map(drop),
         };
-        let answered = tokio::select! {
-            answered = asking => answered,
-            () = health.broken() => Err(AskError::Closed),
+        let answered = match written {
+            Ok(()) => answer.await.unwrap_or(Err(AskError::Closed)),
+            Err(error) => Err(super::of_wire(&error)),
         };
         unanswered.id = None;
         answered
@@ -162,6 +155,11 @@ impl Lane {
 }
 
 impl Answers {
+    pub(super) fn new() -> Arc<Self> {
+        let waiting = Mutex::new(Some(HashMap::new()));
+        Arc::new(Self { waiting, ears: OnceLock::new() })
+    }
+
     /// Takes a message where it is for us: an answer that somebody waits for, or something that somebody is told.
     pub(super) fn take(&self, message: &[u8], health: &Health) -> Result<bool, Fault> {
         let heard = match message.first() {

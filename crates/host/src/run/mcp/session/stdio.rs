@@ -1,5 +1,5 @@
-//! A server behind two pipes. What it says is read by a task when it comes; what it is told in one moment is written together, by
-//! whoever says it where there is room, and else by a thread.
+//! A server behind two pipes. What it says is read by a task when it comes; what it is told is written by whoever says it where there
+//! is room, and else by a thread.
 
 use std::io::{self, PipeWriter, Read};
 use std::pin::pin;
@@ -17,7 +17,7 @@ use tokio_util::sync::CancellationToken;
 use super::health::Health;
 use super::lane::{self, Answers, Lane};
 use super::line::{self, Fault, Line, Message};
-use crate::run::pipe::{Pipe, SMALL};
+use crate::run::pipe::Pipe;
 use crate::run::said::Said;
 
 /// How many messages wait in each direction before the other side has to.
@@ -31,52 +31,38 @@ pub(super) struct Outgoing(Arc<Way>);
 struct Way {
     pipe: Arc<Pipe>,
     told: Arc<Told>,
-    queue: mpsc::Sender<ToWrite>,
+    queue: mpsc::Sender<Vec<u8>>,
 }
 
-/// What the server is told, and who waits until it is.
+/// What the thread has before it, and who waits for that.
 #[derive(Debug, Default)]
 struct Told {
     now: Mutex<ToBeTold>,
-    /// The thread has written something, or will never again.
+    /// It has written something, or will never again.
     news: Notify,
 }
 
-/// Messages are counted in the order in which they are written.
+/// Messages for the thread are counted in the order in which they are written.
 #[derive(Debug, Default)]
 struct ToBeTold {
-    /// How many there were, how many of them were written, and whether that is all that ever will be.
+    /// How many there were, and how many of them were written. As long as any are left, nobody else writes.
     count: u64,
     written: u64,
+    /// Nothing will be written any more.
     is_broken: bool,
-    /// How many lie before the thread. As long as there are any, nobody else writes.
-    queued: usize,
-    /// Lines that are about to be written together: a server that is woken for each would work on one at a time, and so would
-    /// whoever reads its answers.
-    gathered: Vec<u8>,
-}
-
-/// What the thread writes, after what was gathered, and how many are written then.
-#[derive(Debug)]
-struct ToWrite {
-    message: Vec<u8>,
-    written: u64,
 }
 
 impl Outgoing {
     fn open(stdin: PipeWriter) -> io::Result<Self> {
-        let (queue, mut to_write) = mpsc::channel::<ToWrite>(QUEUE);
+        let (queue, mut to_write) = mpsc::channel::<Vec<u8>>(QUEUE);
         let (pipe, told) = (Arc::new(Pipe::new(stdin)?), Arc::<Told>::default());
         let way = Way { pipe: Arc::clone(&pipe), told: Arc::clone(&told), queue };
         thread("mcp-write", move || {
-            while let Some(ToWrite { message, written }) = to_write.blocking_recv() {
-                let gathered = std::mem::take(&mut told.lock().gathered);
-                let done = pipe.write_all(&gathered, None);
-                let done = done.and_then(|()| pipe.write_all(&message, None));
+            while let Some(message) = to_write.blocking_recv() {
+                let done = pipe.write_all(&message, None);
                 let mut now = told.lock();
-                now.queued -= 1;
                 match done {
-                    Ok(()) => now.written = written,
+                    Ok(()) => now.written += 1,
                     Err(_) => now.is_broken = true,
                 }
                 drop(now);
@@ -89,70 +75,40 @@ impl Outgoing {
         Ok(Self(Arc::new(way)))
     }
 
-    /// Returns when the message is written. What is gathered is written although nobody waits for that.
+    /// Writes a message at once, where it is short and there is room for it; whether it did.
+    pub(super) fn try_send(&self, message: &[u8]) -> io::Result<bool> {
+        let Way { pipe, told, .. } = &*self.0;
+        let mut now = told.lock();
+        if now.is_broken {
+            return Err(io::ErrorKind::BrokenPipe.into());
+        }
+        if now.written < now.count {
+            return Ok(false);
+        }
+        pipe.try_write(message).inspect_err(|_| now.is_broken = true)
+    }
+
+    /// Returns when the message is written.
     pub(super) async fn send(&self, message: Vec<u8>) -> io::Result<()> {
-        let way = &*self.0;
-        let number = match way.gather(&message)? {
-            Some(number) => {
-                let _writing = Writing(way);
-                // Until everybody who can go on now has had their turn.
-                tokio::task::yield_now().await;
-                number
-            }
-            None => {
-                let place = way.queue.reserve().await;
-                let place = place.map_err(|_| io::ErrorKind::BrokenPipe)?;
-                let mut now = way.told.lock();
-                now.queued += 1;
-                now.count += 1;
-                place.send(ToWrite { message, written: now.count });
-                now.count
-            }
+        if self.try_send(&message)? {
+            return Ok(());
+        }
+        let Way { told, queue, .. } = &*self.0;
+        let place = queue.reserve().await.map_err(|_| io::ErrorKind::BrokenPipe)?;
+        let number = {
+            let mut now = told.lock();
+            now.count += 1;
+            place.send(message);
+            now.count
         };
         loop {
-            if let Some(done) = way.told.lock().is_written(number) {
-                return done;
-            }
-            let mut news = pin!(way.told.news.notified());
+            let mut news = pin!(told.news.notified());
             news.as_mut().enable();
-            if let Some(done) = way.told.lock().is_written(number) {
+            if let Some(done) = told.lock().is_written(number) {
                 return done;
             }
             news.await;
         }
-    }
-}
-
-impl Way {
-    /// Has a short message written with whatever else is said in the same moment; its number, unless it is for the thread.
-    fn gather(&self, message: &[u8]) -> io::Result<Option<u64>> {
-        let mut now = self.told.lock();
-        if now.is_broken {
-            return Err(io::ErrorKind::BrokenPipe.into());
-        }
-        if now.queued > 0 || message.len() > SMALL {
-            return Ok(None);
-        }
-        if now.gathered.len() + message.len() > SMALL && !self.write(&mut now) {
-            return Ok(None);
-        }
-        now.gathered.extend_from_slice(message);
-        now.count += 1;
-        Ok(Some(now.count))
-    }
-
-    /// Writes what was gathered where there is room for it; whether it did.
-    fn write(&self, now: &mut ToBeTold) -> bool {
-        let is_written = self.pipe.try_write(&now.gathered);
-        if !matches!(is_written, Ok(false)) {
-            now.gathered.clear();
-        }
-        match is_written {
-            Ok(true) => now.written = now.count,
-            Ok(false) => {}
-            Err(_) => now.is_broken = true,
-        }
-        matches!(is_written, Ok(true))
     }
 }
 
@@ -170,25 +126,6 @@ impl ToBeTold {
             return Some(Ok(()));
         }
         self.is_broken.then(|| Err(io::ErrorKind::BrokenPipe.into()))
-    }
-}
-
-/// Writes what was gathered when it is dropped; has the thread do it where there is no room.
-struct Writing<'w>(&'w Way);
-
-impl Drop for Writing<'_> {
-    fn drop(&mut self) {
-        let mut now = self.0.told.lock();
-        // What lies before the thread is written with what was gathered.
-        if now.queued > 0 || now.gathered.is_empty() || self.0.write(&mut now) {
-            return;
-        }
-        let rest = ToWrite { message: Vec::new(), written: now.count };
-        match self.0.queue.try_send(rest) {
-            Ok(()) => now.queued += 1,
-            // Nothing lies before the thread, so it has room, if it is there.
-            Err(_) => now.is_broken = true,
-        }
     }
 }
 
@@ -222,17 +159,23 @@ impl Wire {
         patience: Option<Duration>,
         said: Said,
     ) -> io::Result<(Self, Arc<Health>)> {
+        let answers = Answers::new();
         let outgoing = Outgoing::open(stdin)?;
         let (was_read, incoming) = mpsc::channel(QUEUE);
         let health = Health::new(longest);
-        let lane = Lane::new(outgoing.clone());
-        let (watched, answers) = (Arc::clone(&health), lane.answers());
+        let lane = Lane::new(outgoing.clone(), Arc::clone(&answers));
+        let watched = Arc::clone(&health);
         let incoming_bytes = Incoming::open(stdout)?;
         tokio::spawn(async move {
             let _closing = Closing(&answers);
             let to = (&was_read, &*answers);
-            let heard = listen(incoming_bytes, longest, to, &watched, &said).await;
-            let _ = watched.noting(heard);
+            tokio::select! {
+                heard = listen(incoming_bytes, longest, to, &watched, &said) => {
+                    let _ = watched.noting(heard);
+                }
+                // Nobody waits for what it might still say.
+                () = watched.broken() => {}
+            }
         });
         let wire = Self {
             outgoing: Some(outgoing),
@@ -425,6 +368,7 @@ fn thread(name: &str, run: impl FnOnce() + Send + 'static) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::run::pipe::SMALL;
 
     fn lines(count: usize) -> impl Iterator<Item = String> {
         // Some are longer than what is written at once.
@@ -435,36 +379,25 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn what_is_said_in_one_moment_goes_out_together_and_everything_in_order() {
+    async fn everything_goes_out_in_order_also_where_there_is_no_room() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outgoing = Outgoing::open(writer).unwrap();
-        let mut said: Vec<u8> = b"one\ntwo\n".to_vec();
-        let sending = |line: &str| Box::pin(outgoing.send(line.into()));
-        let (mut first, mut second) = (sending("one\n"), sending("two\n"));
-        assert!(futures_util::poll!(&mut first).is_pending());
-        assert!(futures_util::poll!(&mut second).is_pending());
-        first.await.unwrap();
-        let mut read = [0; 20];
-        let count = reader.read(&mut read).unwrap();
-        assert!(read[..count] == said);
-        second.await.unwrap();
-        // More than a pipe holds.
-        let reading = std::thread::spawn(move || {
-            let mut all = Vec::new();
-            reader.read_to_end(&mut all).map(|_| all)
-        });
-        said.clear();
+        // Nobody reads yet, and it is more than a pipe holds.
+        let (mut said, mut sending) = (String::new(), Vec::new());
         for line in lines(2_000) {
-            said.extend_from_slice(line.as_bytes());
-            let is_short = line.len() <= SMALL && outgoing.0.told.lock().queued == 0;
-            let mut sending = pin!(outgoing.send(line.into()));
-            // Whoever leaves has it written nevertheless.
-            if !is_short || futures_util::poll!(sending.as_mut()).is_ready() {
-                sending.await.unwrap();
+            said += &line;
+            let mut one = Box::pin(outgoing.send(line.into()));
+            if futures_util::poll!(one.as_mut()).is_pending() {
+                sending.push(one);
             }
         }
-        while outgoing.0.told.lock().written < 2 + 2_000 {
-            tokio::task::yield_now().await;
+        assert!(!sending.is_empty());
+        let reading = std::thread::spawn(move || {
+            let mut all = String::new();
+            reader.read_to_string(&mut all).map(|_| all)
+        });
+        for one in sending {
+            one.await.unwrap();
         }
         drop(outgoing);
         let read = tokio::task::spawn_blocking(|| reading.join().unwrap()).await.unwrap().unwrap();
@@ -475,10 +408,8 @@ mod tests {
     async fn whoever_says_what_cannot_be_written_learns_it_and_nobody_else() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outgoing = Outgoing::open(writer).unwrap();
-        // What was written stays written, although its sender looks only later.
-        let mut first = pin!(outgoing.send(b"first\n".to_vec()));
-        assert!(futures_util::poll!(first.as_mut()).is_pending());
-        outgoing.send(b"second\n".to_vec()).await.unwrap();
+        outgoing.send(b"first\n".to_vec()).await.unwrap();
+        assert!(outgoing.try_send(b"second\n").unwrap());
         let mut read = [0; 13];
         reader.read_exact(&mut read).unwrap();
         drop(reader);
@@ -486,8 +417,7 @@ mod tests {
         let (short, long) = (b"third\n".to_vec(), vec![b'x'; SMALL + 1]);
         let (short, long) = tokio::join!(outgoing.send(short), outgoing.send(long));
         assert!(broken(short) && broken(long));
-        assert!(broken(outgoing.send(b"fourth\n".to_vec()).await));
-        first.await.unwrap();
+        assert!(broken(outgoing.try_send(b"fourth\n").map(drop)));
     }
 
     #[tokio::test]
