@@ -7,6 +7,11 @@ use crate::error::{CallError, Kind};
 
 /// A JSON value, without twins among its members.
 pub(crate) fn strict(text: &str) -> Option<Value> {
+    // Most of what is no JSON shows that at once, and nobody is told what is wrong with it.
+    let first = text.trim_start().bytes().next()?;
+    if !matches!(first, b'{' | b'[' | b'"' | b'-' | b'0'..=b'9' | b't' | b'f' | b'n') {
+        return None;
+    }
     tree(text).ok().map(|node| node.to_value())
 }
 

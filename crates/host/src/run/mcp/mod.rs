@@ -28,7 +28,7 @@ use std::time::{Duration, Instant};
 use egress::http::{HeaderMap, HeaderName, Url};
 use manifest::model::Action;
 use sandbox::Launcher;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::timeout_at;
 use tokio_util::sync::CancellationToken;
@@ -134,7 +134,9 @@ impl Drop for Seat {
 
 /// How a call is made.
 #[derive(Clone)]
-pub(crate) struct Terms {
+pub(crate) struct Terms<'t> {
+    /// What the tool is called with.
+    pub(crate) arguments: &'t Map<String, Value>,
     pub(crate) warmth: Warmth,
     pub(crate) until: Instant,
     pub(crate) declared: Declared,
@@ -189,13 +191,22 @@ impl Servers {
         self: &Arc<Self>,
         launcher: &Launcher,
         plan: &Mcp,
-        terms: Terms,
+        terms: Terms<'_>,
     ) -> Answered<Output> {
-        let Terms { warmth, until, declared, progress, peer, resumed, context, redactor } = terms;
+        let Terms {
+            arguments,
+            warmth,
+            until,
+            declared,
+            progress,
+            peer,
+            resumed,
+            context,
+            redactor,
+        } = terms;
         let found = async {
             let turn = self.turn(plan, warmth, until).await?;
-            let client = self.client(plan, peer.as_deref());
-            let wanted = (plan, &client, &redactor);
+            let wanted = (plan, peer.as_deref(), &redactor);
             let server = self.server(launcher, wanted, warmth, until).await?;
             Ok((turn, server))
         };
@@ -210,7 +221,7 @@ impl Servers {
         };
         let progress =
             progress.map(|told| -> Arc<dyn Progress> { Arc::new(Quiet { told, redactors }) });
-        let (tool, arguments) = (&*plan.tool, &plan.arguments);
+        let tool = &*plan.tool;
         let request = Request { tool, arguments, declared, progress, peer, resumed, context };
         let (answer, said) = match checked {
             Ok(()) => server.call(request, until).await,
@@ -230,8 +241,7 @@ impl Servers {
     ) -> Answered<Replied> {
         let Asked { method, params, peer, redactor, until } = asked;
         let answer = async {
-            let client = self.client(plan, peer.as_deref());
-            let wanted = (plan, &client, *redactor);
+            let wanted = (plan, peer.as_deref(), *redactor);
             let server = self.server(launcher, wanted, Warmth::Warm, *until).await?;
             let redactors = [tokens(plan), (*redactor).clone()];
             if let Some(approved) = &plan.surface {
@@ -271,8 +281,7 @@ impl Servers {
         redactor: &Redactor,
         until: Instant,
     ) -> Result<Surface, CallError> {
-        let client = self.client(plan, None);
-        let wanted = (plan, &client, redactor);
+        let wanted = (plan, None, redactor);
         let server = self.server(launcher, wanted, Warmth::Warm, until).await?;
         server.surface(&[tokens(plan), redactor.clone()], until).await
     }
@@ -309,19 +318,22 @@ impl Servers {
     async fn server(
         self: &Arc<Self>,
         launcher: &Launcher,
-        (plan, client, redactor): (&Mcp, &Client, &Redactor),
+        (plan, peer, redactor): (&Mcp, Option<&dyn Peer>, &Redactor),
         warmth: Warmth,
         until: Instant,
     ) -> Result<Arc<Server>, CallError> {
         // What it may ask is told to a server when it is greeted, so who can be asked something else has another.
-        let may_ask = serde_json::to_string(&client.capabilities).unwrap_or_default();
+        let may_ask = match peer.map(Peer::capabilities) {
+            Some(capabilities) => serde_json::to_string(capabilities).unwrap_or_default(),
+            None => "{}".to_owned(),
+        };
         match &*plan.place {
             Place::Process { argv, walls } => {
                 let order = || Order::new(argv, walls, plan.longest, redactor.clone());
                 let own = plan.key.get_or_init(|| order().key());
                 let key = [own, " ", &may_ask];
                 let start = async || {
-                    let named = (&*plan.name, client);
+                    let named = (&*plan.name, &self.client(plan, peer));
                     Server::start(launcher, &order(), named, &*self.eras, until).await
                 };
                 self.kept_or(plan, &key, warmth, until, start).await
@@ -337,7 +349,7 @@ impl Servers {
                 let start = async || {
                     let line = Line::new(rules)?;
                     let (url, way, longest) = (url.clone(), Way::Either, plan.longest);
-                    let name = &plan.name;
+                    let (name, client) = (&plan.name, &self.client(plan, peer));
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
@@ -357,6 +369,7 @@ impl Servers {
                     let (url, way) = registry::find(&line, url, named, tool, until).await?;
                     let headers = &signed(plan, &url);
                     let (longest, name) = (plan.longest, &*plan.name);
+                    let client = &self.client(plan, peer);
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
@@ -379,7 +392,24 @@ impl Servers {
         }
         let key = [&[&*plan.owner.state, " "], key].concat().concat();
         let key = (plan.owner.package.clone(), key);
-        let slot = Arc::clone(self.lock().entry(key.clone()).or_default());
+        let known = self.lock().get(&key).map(Arc::clone);
+        let slot = known.unwrap_or_else(|| Arc::clone(self.lock().entry(key.clone()).or_default()));
+        if let Ok(place) = slot.try_lock()
+            && let Some(server) = place.server.as_ref().filter(|server| server.is_well())
+        {
+            return Ok(Arc::clone(server));
+        }
+        Box::pin(self.started(key, &slot, until, start)).await
+    }
+
+    /// The server in the place of a key, or a new one.
+    async fn started(
+        self: &Arc<Self>,
+        key: (String, String),
+        slot: &Slot,
+        until: Instant,
+        start: impl AsyncFnOnce() -> Result<Server, CallError>,
+    ) -> Result<Arc<Server>, CallError> {
         let Ok(mut place) = timeout_at(until.into(), slot.lock()).await else {
             return Err(too_late("the server had not started"));
         };
