@@ -3,7 +3,7 @@
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use super::end::{self, End};
 use super::error::AuditError;
@@ -15,6 +15,9 @@ use super::line::{Body, Hash};
 use super::record::{Call, Ending, Kind, Outcome, Record};
 use super::sitting::Chair;
 use crate::Time;
+
+/// How often it is looked whether another thread is done with the log before this one sleeps until it is.
+const LOOKS: usize = 300;
 
 /// The log of a home, to be written. Threads and processes may write at once.
 #[derive(Debug)]
@@ -149,7 +152,15 @@ impl Audit {
 }
 
 impl Log {
+    /// Whoever holds it is at it for some microseconds, and to fall asleep and be woken takes longer than that.
     fn lock(&self) -> MutexGuard<'_, Memory> {
+        for _ in 0..LOOKS {
+            match self.memory.try_lock() {
+                Ok(memory) => return memory,
+                Err(TryLockError::Poisoned(error)) => return error.into_inner(),
+                Err(TryLockError::WouldBlock) => std::hint::spin_loop(),
+            }
+        }
         self.memory.lock().unwrap_or_else(PoisonError::into_inner)
     }
 

@@ -3,7 +3,9 @@
 //! The file `head` is one line, `{…,"signature":"…"}`. The signature is ed25519 over all bytes
 //! before `,"signature":`. While records come one upon the other it is `{…,"ownerSeal":"…"}`, which only the key itself can check.
 
-use serde::{Deserialize, Serialize};
+use std::fmt::Write;
+
+use serde::Deserialize;
 
 use super::key::{Key, PublicKey};
 use super::line::Hash;
@@ -16,6 +18,8 @@ const SIGNATURE: &str = ",\"signature\":\"";
 /// As long as the other: one head is written over another.
 const SEAL: &str = ",\"ownerSeal\":\"";
 const CLOSE: &str = "\"}\n";
+/// How long a head is, or a little more.
+const LENGTH: usize = 320;
 
 /// Which record is the last; number zero, with a hash of zeros, before the first. Kept elsewhere, it shows later that nothing before it has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -52,7 +56,7 @@ pub(super) enum HeadFile {
     Signed(Head),
 }
 
-#[derive(Serialize, Deserialize)]
+#[derive(Deserialize)]
 struct Members {
     seq: u64,
     hash: String,
@@ -64,20 +68,21 @@ struct Members {
 impl Head {
     /// The bytes of the file.
     pub(super) fn write(&self, key: &Key, how: Vouched) -> Vec<u8> {
-        let members = Members {
-            seq: self.seq,
-            hash: self.hash.to_string(),
-            ts: self.ts,
-            file: format!("{}.log", self.day),
-            bytes: self.bytes,
-        };
-        let mut text = serde_json::to_string(&members).expect("a head is plain data");
-        text.pop();
+        let Self { seq, hash, ts, day, bytes } = self;
+        let mut text = String::with_capacity(LENGTH);
+        // Into a text, writing cannot fail.
+        let _ = write!(
+            text,
+            r#"{{"seq":{seq},"hash":"{hash}","ts":"{ts}","file":"{day}.log","bytes":{bytes}"#
+        );
         let (name, proof) = match how {
             Vouched::Signed => (SIGNATURE, key.sign(text.as_bytes())),
             Vouched::Sealed => (SEAL, key.seal(text.as_bytes())),
         };
-        (text + name + &proof + CLOSE).into_bytes()
+        for part in [name, &proof, CLOSE] {
+            text.push_str(part);
+        }
+        text.into_bytes()
     }
 
     /// The last bytes of a log that ends with the record that it names.
