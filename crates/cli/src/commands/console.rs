@@ -1,5 +1,7 @@
 //! `haft console`: an address that signs the owner in to the console of the running host.
 
+use std::io::ErrorKind;
+
 use clap::Args;
 use gateway::socket::{Told, Want, Wish, connect};
 use serde_json::json;
@@ -41,6 +43,12 @@ pub(crate) fn run(
         Ok((_, Told::Welcome | Told::Outdated)) => {
             Err(missing("the host of this home is of another version".to_owned()))
         }
-        Err(error) => Err(missing("nothing serves this home".to_owned()).cause(error)),
+        Err(error) => {
+            let failure = missing("nothing serves this home".to_owned());
+            // Where there is nobody, the words of the system add nothing.
+            let is_nobody =
+                matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);
+            Err(if is_nobody { failure } else { failure.cause(error) })
+        }
     }
 }
