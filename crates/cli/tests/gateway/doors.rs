@@ -177,6 +177,9 @@ fn the_console_is_for_this_machine_alone() {
     }
     desk.refused(&["console"], 6, "no console");
     drop(gate);
+    let told = desk.haft(&["console"]);
+    let words = "error: nothing serves this home\nhint: `haft serve` serves this home";
+    assert!(told.code == 6 && told.stderr.starts_with(words), "{}", told.stderr);
     let gate = Gate::open(&desk, &[]);
     assert!(gate.console.as_deref().is_some_and(|link| link.contains("/sign-in/")));
 }
