@@ -144,7 +144,7 @@ impl Status {
         row("from", &crate::card::from(&record.pinned.source));
         row("digest", &format!("sha256:{}", record.pinned.package.0));
         row("installed", &ledger::Time::from_unix_millis(record.installed).to_string());
-        row("card", &format!("sha256:{}", record.consent.card.0));
+        row("agreed to", &format!("the card sha256:{}", record.consent.card.0));
         if let Some(before) = &record.replaced {
             row("before it", before);
         }
