@@ -318,8 +318,7 @@ impl Host {
         let Ran { output: reply, mut blocked, attempts, is_walled, steps, said, .. } = answered;
         let wanted = grantable(&blocked, tool);
         let begun = begun.into_inner();
-        let has_begun = begun.is_some();
-        let ran_in_walls = is_walled && has_begun;
+        let (has_begun, ran_in_walls) = (begun.is_some(), is_walled && begun.is_some());
         let mut unwritten = steps.unwritten;
         unwritten
             .extend(self.records.finish(begun, &record, &ending, tool, &wanted, counted).await);

@@ -290,6 +290,27 @@ serve(act)
 }
 
 #[tokio::test]
+async fn what_is_still_being_written_ends_with_a_server_that_breaks() {
+    let bench = bench(
+        r#"
+import threading
+def break_off():
+    time.sleep(0.5)
+    send({"jsonrpc": "2.0", "neither": "nor"})
+def act(id, arguments, request):
+    say(id, "done")
+    threading.Thread(target=break_off).start()
+    time.sleep(600)
+serve(act)
+"#,
+    );
+    bench.call("act", json!({})).await.unwrap();
+    let long = "x".repeat(1 << 20);
+    let error = bench.call("act", json!({ "text": long })).await.unwrap_err();
+    assert_eq!(error.kind, Kind::BadOutput, "{error:?}");
+}
+
+#[tokio::test]
 async fn what_it_asks_of_us_is_refused_politely() {
     for method in ["elicitation/create", "sampling/createMessage", "roots/list", "odd/question"] {
         let text = format!(

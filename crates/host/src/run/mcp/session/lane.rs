@@ -138,11 +138,18 @@ impl Lane {
         let written = Written { jsonrpc: "2.0", id, method, params };
         let text = line(&written).map_err(|error| AskError::Odd(error.to_string()))?;
         let _listening = ears.listeners.add(&ProgressToken(NumberOrString::Number(id)), told);
-        let (sender, answer) = oneshot::channel();
+        let (sender, mut answer) = oneshot::channel();
         self.answers.lock().as_mut().ok_or(AskError::Closed)?.insert(id, sender);
         let mut unanswered = Unanswered { lane: self, id: Some(id) };
         let written = match self.outgoing.try_send(&text) {
-            Ok(false) => Box::pin(self.outgoing.send(text)).await,
+            Ok(false) => tokio::select! {
+                written = Box::pin(self.outgoing.send(text)) => written,
+                // A server that broke reads no more of it.
+                early = &mut answer => {
+                    unanswered.id = None;
+                    return early.unwrap_or(Err(AskError::Closed));
+                }
+            },
             written => written.map(drop),
         };
         let answered = match written {

@@ -382,16 +382,25 @@ mod tests {
     async fn everything_goes_out_in_order_also_where_there_is_no_room() {
         let (mut reader, writer) = io::pipe().unwrap();
         let outgoing = Outgoing::open(writer).unwrap();
-        // Nobody reads yet, and it is more than a pipe holds.
-        let (mut said, mut sending) = (String::new(), Vec::new());
-        for line in lines(2_000) {
+        let mut said = String::new();
+        let mut say = |line: String| {
             said += &line;
-            let mut one = Box::pin(outgoing.send(line.into()));
+            Box::pin(outgoing.send(line.into()))
+        };
+        // Nobody reads yet, so at some time nothing more goes in.
+        let mut sending = Vec::new();
+        while sending.is_empty() {
+            let mut one = say("x".repeat(SMALL - 1) + "\n");
             if futures_util::poll!(one.as_mut()).is_pending() {
                 sending.push(one);
             }
         }
-        assert!(!sending.is_empty());
+        // No more than find a place before the thread.
+        for line in lines(QUEUE - 2) {
+            let mut one = say(line);
+            assert!(futures_util::poll!(one.as_mut()).is_pending());
+            sending.push(one);
+        }
         let reading = std::thread::spawn(move || {
             let mut all = String::new();
             reader.read_to_string(&mut all).map(|_| all)
@@ -402,6 +411,14 @@ mod tests {
         drop(outgoing);
         let read = tokio::task::spawn_blocking(|| reading.join().unwrap()).await.unwrap().unwrap();
         assert!(read == said);
+    }
+
+    #[test]
+    fn what_was_written_stays_written_when_the_rest_cannot_be() {
+        let now = ToBeTold { count: 2, written: 1, is_broken: true };
+        assert!(matches!(now.is_written(1), Some(Ok(()))));
+        assert!(matches!(now.is_written(2), Some(Err(_))));
+        assert!(ToBeTold { is_broken: false, ..now }.is_written(2).is_none());
     }
 
     #[tokio::test]
