@@ -317,22 +317,17 @@ impl Host {
         let format = action.output_format.filter(|_| *dialect == Dialect::InstallManifest);
         let declared = Declared { format, standard_errors: action.standard_errors };
         let is_walled = !one.is_remote();
-        let (progress, redactor) = (call.progress.clone(), plan.redactor.clone());
-        let (peer, resumed, context) =
-            (call.peer.clone(), call.resumed.clone(), call.context.clone());
-        let warmth = *warmth;
         let nothing = Map::new();
-        let arguments = input.arguments.value().as_object().unwrap_or(&nothing);
         let terms = Terms {
-            arguments,
-            warmth,
+            arguments: input.arguments.value().as_object().unwrap_or(&nothing),
+            warmth: *warmth,
             until,
             declared,
-            progress,
-            peer,
-            resumed,
-            context,
-            redactor,
+            progress: call.progress.clone(),
+            peer: call.peer.clone(),
+            resumed: call.resumed.clone(),
+            context: call.context.clone(),
+            redactor: plan.redactor.clone(),
         };
         let mut told = Vec::new();
         let answered = if one.is_remote() {
