@@ -29,6 +29,9 @@ const CALLERS: usize = 16;
 /// How often the floor and ours take turns: a machine that is shared is not the same from minute to minute.
 const TURNS: usize = 7;
 
+/// The same for a tool alone and beside those that nobody wants.
+const STROLLS: usize = 5;
+
 /// How many of them those make who take long.
 const FEW: usize = 16;
 
@@ -167,17 +170,18 @@ fn main() {
 fn streets(haft: &str, home: &str) -> (f64, f64) {
     let mut worst = (0.0_f64, 0.0_f64);
     for bad in STREETS {
-        let [quiet, beside] = neighbours(haft, home, bad);
-        let ratios = (ratio(beside.0, quiet.0), ratio(beside.1, quiet.1));
-        println!(
-            "{:<24} p50 {:?} ({:.2}x)  p99 {:?} ({:.2}x)",
-            format!("beside {}", bad.join(" and ")),
-            beside.0,
-            ratios.0,
-            beside.1,
-            ratios.1
-        );
-        worst = (worst.0.max(ratios.0), worst.1.max(ratios.1));
+        let turns = neighbours(haft, home, bad);
+        let [p50, p99] = [|one: &Percentiles| one.0, |one: &Percentiles| one.1].map(|value| {
+            let mut all = turns.map(|[quiet, beside]| ratio(value(&beside), value(&quiet)));
+            all.sort_by(f64::total_cmp);
+            all
+        });
+        let shown = |all: [f64; STROLLS]| {
+            format!("{:.2} ({:.2} to {:.2})", all[STROLLS / 2], all[0], all[STROLLS - 1])
+        };
+        let name = format!("beside {}", bad.join(" and "));
+        println!("{name:<24} p50 {}, p99 {} times what they are alone", shown(p50), shown(p99));
+        worst = (worst.0.max(p50[STROLLS / 2]), worst.1.max(p99[STROLLS / 2]));
     }
     worst
 }
@@ -360,34 +364,43 @@ fn rest(subject: &Subject) -> (u64, Duration) {
     (resident, began.elapsed())
 }
 
-/// The p50 and the p99 of a tool alone, and while others call these servers.
-fn neighbours(haft: &str, street: &str, bad: &[&str]) -> [(Duration, Duration); 2] {
+/// The p50 and the p99 of a tool.
+type Percentiles = (Duration, Duration);
+
+/// What a tool takes alone and while others call these servers, in turns.
+fn neighbours(haft: &str, street: &str, bad: &[&str]) -> [[Percentiles; 2]; STROLLS] {
     let (_gate, subject) = start_gateway(haft, street);
     let mut caller = Caller::new(&subject);
     caller.timed(ALONE);
-    let quiet = caller.timed(ALONE);
-    let is_over = AtomicBool::new(false);
-    let beside = std::thread::scope(|scope| {
-        for name in bad.iter().flat_map(|name| [*name; VISITORS]) {
-            let (subject, is_over) = (&subject, &is_over);
-            scope.spawn(move || {
-                let mut caller = Caller::new(subject);
-                caller.body = caller.body.replace("echo_echo", &format!("{name}_echo"));
-                // The first may still go well.
-                caller.expected = Expected::Anything;
-                while !is_over.load(Ordering::Relaxed) {
-                    caller.call();
-                    caller.expected = Expected::Refusal;
-                    std::thread::sleep(BETWEEN);
-                }
-            });
-        }
-        std::thread::sleep(Duration::from_millis(500));
-        let beside = caller.timed(ALONE);
-        is_over.store(true, Ordering::Relaxed);
-        beside
-    });
-    [quiet, beside]
+    let mut turn = || {
+        let quiet = caller.timed(ALONE);
+        let is_over = AtomicBool::new(false);
+        let beside = std::thread::scope(|scope| {
+            for name in bad.iter().flat_map(|name| [*name; VISITORS]) {
+                let (subject, is_over) = (&subject, &is_over);
+                scope.spawn(move || visit(subject, name, is_over));
+            }
+            std::thread::sleep(Duration::from_millis(500));
+            let beside = caller.timed(ALONE);
+            is_over.store(true, Ordering::Relaxed);
+            beside
+        });
+        [quiet, beside]
+    };
+    std::array::from_fn(|_| turn())
+}
+
+/// Calls a neighbour that nobody wants, until it is over.
+fn visit(subject: &Subject, name: &str, is_over: &AtomicBool) {
+    let mut caller = Caller::new(subject);
+    caller.body = caller.body.replace("echo_echo", &format!("{name}_echo"));
+    // The first may still go well.
+    caller.expected = Expected::Anything;
+    while !is_over.load(Ordering::Relaxed) {
+        caller.call();
+        caller.expected = Expected::Refusal;
+        std::thread::sleep(BETWEEN);
+    }
 }
 
 /// A list of tools.
