@@ -14,6 +14,7 @@ use ledger::StateError;
 use manifest::model::Trust;
 use policy::Policy;
 use prove::measured::All;
+use search::Query;
 
 use crate::mark::Files;
 use crate::offer::{Offer, offers};
@@ -34,6 +35,9 @@ const MIDDLING: f64 = 0.5;
 
 /// How far the best and the worst are apart in what a match is multiplied with.
 const SWAY: f32 = 0.2;
+
+/// How many names are told that may have been meant by another.
+const MOST_NEAR: usize = 3;
 
 /// What is installed, and the newest of it.
 #[derive(Debug)]
@@ -336,6 +340,15 @@ impl Stock {
         }
         *ranked = Some((Instant::now(), ranks));
         &self.index
+    }
+
+    /// The names that may be meant by one that nothing has.
+    pub(crate) async fn near(&self, list: &List, name: &str) -> Vec<String> {
+        // What is not of this list is left out, so more are looked at than are told.
+        let query = Query::new(name).page(0, self.offers.len().max(1));
+        let hits = self.index().await.search(&query).hits;
+        let offers = hits.iter().filter_map(|hit| list.offer(&hit.key));
+        offers.take(MOST_NEAR).map(|offer| format!("`{}`", offer.name)).collect()
     }
 
     /// What was measured of everything.

@@ -190,6 +190,10 @@ fn capabilities_are_listed_found_and_run_by_those_who_may() {
     let echoed = run(&agent, json!({ "id": "demo.echo", "input": { "message": "hi" } }));
     assert_eq!((echoed.0, &echoed.1["result"]["message"]), (200, &json!("hi")));
     assert_eq!(run(&half, json!({ "id": "demo.echo", "input": { "message": "hi" } })).0, 404);
+    let (status, told) = ask(&gate, "POST", "/v1/tools/echo/call", &agent, "{}");
+    assert_eq!((status, &told["error"]["code"]), (404, &json!("unknown_tool")), "{told}");
+    let near = told["error"]["message"].as_str().unwrap();
+    assert!(near.contains("there is no tool `echo`; did you mean `demo_echo`"), "{told}");
     desk.done(&["disable", "demo.echo"]);
     let (status, told) = run(&agent, json!({ "id": "demo.echo" }));
     assert_eq!((status, told["error"]["message"].as_str()), (403, Some("capability disabled")));

@@ -282,14 +282,7 @@ async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&
         let words = refusal::out_of_reach_in_words(&package, console);
         return refused(asked, &words, &refusal::out_of_reach(&package, console));
     }
-    let list = stock.list(view);
-    let near = stock.index().await.search(&Query::new(name).page(0, 3));
-    let near: Vec<_> = near
-        .hits
-        .iter()
-        .filter(|hit| list.offer(&hit.key).is_some())
-        .map(|hit| format!("`{}`", hit.key))
-        .collect();
+    let near = stock.near(&stock.list(view), name).await;
     let near = match near.as_slice() {
         [] => "find_tools finds those that there are".to_owned(),
         near => format!("did you mean {}?", near.join(", ")),

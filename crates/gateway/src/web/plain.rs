@@ -222,8 +222,14 @@ async fn not_there(web: &Web, stock: &Stock, view: &View, name: &str, shown: &Sh
         refusal::note_out_of_reach(stock, &package, (name, &action), ("http", &shown.name));
         return out_of_reach(web, &package);
     }
-    let words = format!("there is no tool `{name}`");
-    closed(stock, view).unwrap_or_else(|| wrong(StatusCode::NOT_FOUND, "unknown_tool", &words))
+    if let Some(response) = closed(stock, view) {
+        return response;
+    }
+    let near = match stock.near(&stock.list(view), name).await.as_slice() {
+        [] => "/v1/tools.json lists those that there are".to_owned(),
+        near => format!("did you mean {}?", near.join(", ")),
+    };
+    wrong(StatusCode::NOT_FOUND, "unknown_tool", &format!("there is no tool `{name}`; {near}"))
 }
 
 /// A package that cannot be called, as that is told over HTTP.
