@@ -119,8 +119,9 @@ impl<T: Send + 'static> Drop for Undertaking<T> {
         if let Some(off) = &self.off {
             off.cancel();
         }
-        if let (Work::Here(work), true, Ok(runtime)) = (work, self.has_begun, Handle::try_current())
-        {
+        // What nobody's leaving calls off is done although it was not begun.
+        let goes_on = self.has_begun || self.off.is_none();
+        if let (Work::Here(work), true, Ok(runtime)) = (work, goes_on, Handle::try_current()) {
             runtime.spawn(work);
         }
     }
@@ -129,5 +130,27 @@ impl<T: Send + 'static> Drop for Undertaking<T> {
 impl<T: Send + 'static> std::fmt::Debug for Undertaking<T> {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         out.debug_struct("Undertaking").field("has_begun", &self.has_begun).finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::sync::oneshot;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn what_was_not_begun_is_done_where_nobodys_leaving_calls_it_off() {
+        let work = || {
+            let (done, is_done) = oneshot::channel();
+            (async move { done.send(()).is_ok() }, is_done)
+        };
+        let (left, is_done) = work();
+        drop(Undertaking::to_its_end(left));
+        is_done.await.unwrap();
+        let (left, is_done) = work();
+        let off = CancellationToken::new();
+        drop(Undertaking::of(left, off.clone()));
+        assert!(off.is_cancelled() && is_done.await.is_err());
     }
 }
