@@ -413,6 +413,27 @@ mod tests {
         assert!(read == said);
     }
 
+    #[tokio::test]
+    async fn whoever_leaves_has_it_written_and_nobody_writes_into_it() {
+        let (mut reader, writer) = io::pipe().unwrap();
+        let outgoing = Outgoing::open(writer).unwrap();
+        // More than a pipe holds.
+        let long = "x".repeat(1 << 21) + "\n";
+        let mut leaving = Box::pin(outgoing.send(long.clone().into()));
+        assert!(futures_util::poll!(leaving.as_mut()).is_pending());
+        drop(leaving);
+        assert!(!outgoing.try_send(b"too soon\n").unwrap());
+        let reading = tokio::task::spawn_blocking(move || {
+            let mut all = String::new();
+            reader.read_to_string(&mut all).map(|_| all)
+        });
+        outgoing.send(b"second\n".to_vec()).await.unwrap();
+        // The thread has nothing left.
+        assert!(outgoing.try_send(b"third\n").unwrap());
+        drop(outgoing);
+        assert!(reading.await.unwrap().unwrap() == long + "second\nthird\n");
+    }
+
     #[test]
     fn what_was_written_stays_written_when_the_rest_cannot_be() {
         let now = ToBeTold { count: 2, written: 1, is_broken: true };
