@@ -26,6 +26,8 @@ const PRIVATE: &str = "key";
 const KEY_ROOM: usize = 64 * 1024;
 /// The folder of the vault.
 pub(crate) const VAULT: &str = "vault";
+/// How the folder is called, to begin with, in which a home is that is gone when the command ends that made it.
+pub(crate) const THROWN_AWAY: &str = "haft-up-";
 /// The longest name of a key.
 const MAX_NAME: usize = 64;
 
@@ -70,7 +72,21 @@ impl Home {
             let message = format!("`{}` is no folder, and a home is one", path.display());
             return Err(Failure::invalid(message).hint("name another with --home or HAFT_HOME"));
         }
-        Ok(Self { path, is_typed: flag.is_some(), vault: Arc::default(), shared: None })
+        let home = Self { path, is_typed: flag.is_some(), vault: Arc::default(), shared: None };
+        // Whoever still names it wants what was there, and nothing that would be made there now.
+        if home.is_thrown_away() && !home.path.parent().is_some_and(Path::exists) {
+            let message =
+                format!("`{}` was the home of a `haft up` that has ended", home.path.display());
+            let failure = Failure::new(Exit::NotFound, message);
+            return Err(failure.hint("`unset HAFT_HOME` leads to your own"));
+        }
+        Ok(home)
+    }
+
+    /// Whether it is gone when the command ends that made it.
+    pub(crate) fn is_thrown_away(&self) -> bool {
+        let folder = self.path.parent().and_then(Path::file_name);
+        folder.is_some_and(|name| name.to_string_lossy().starts_with(THROWN_AWAY))
     }
 
     /// The same, with the state that is named by `--state` or by `HAFT_STATE`.

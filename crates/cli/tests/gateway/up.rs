@@ -79,6 +79,11 @@ fn the_first_page_after_the_plain_command_explains_itself() {
     assert!(!later.contains("What this is") && later.contains("1 call today"), "{later}");
     end(gate);
     assert_eq!(left(&desk), Vec::<String>::new());
+    // Whoever still names it makes nothing there.
+    let late = run_in(desk.0.path(), &["--home", home, "token", "new", "late"], None);
+    assert_eq!(late.code, 6, "{}", late.stderr);
+    assert!(late.stderr.contains("was the home of a `haft up` that has ended"), "{}", late.stderr);
+    assert_eq!(left(&desk), Vec::<String>::new());
 }
 
 #[test]

@@ -10,7 +10,6 @@ use import::{Entry, Found};
 use manifest::shape::suggest;
 use serde_json::json;
 
-use super::up;
 use crate::clients::{self, Client, Readers, Settings, User};
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
@@ -78,7 +77,7 @@ pub(crate) fn run(args: &ConnectArgs, home: &Home, json_wanted: bool, printer: P
     let placed = place::find(client, place, &user)?;
     let serves = Serves::Installed { profile: args.profile.clone() };
     let ours = clients::ours(&args.name, &clients::program()?, serves, home);
-    let is_thrown_away = up::is_thrown_away(home);
+    let is_thrown_away = home.is_thrown_away();
     let settings = placed.read()?;
     let kept = Kept::of(client, &placed, &args.name, home);
     let connecting = Connecting {
@@ -262,7 +261,7 @@ impl State {
             Self::TakenOut => vec![format!(
                 "Disconnected {client}: `{name}` is gone from {file}, the rest is as it was"
             )],
-            Self::Absent => vec![format!("There is no `{name}` of haft in {file}")],
+            Self::Absent => vec![format!("Nothing to undo: no `{name}` in {file} starts haft")],
         }
     }
 }

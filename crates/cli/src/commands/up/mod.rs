@@ -20,7 +20,7 @@ use self::examples::{ALL, Example, INSTALLED};
 use super::serve::{self, ServeArgs};
 use super::stores::{BlobArgs, DatabaseArgs, open, open_blobs};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::home::Home;
+use crate::home::{self, Home};
 use crate::output;
 use crate::owner;
 use crate::printer::Printer;
@@ -29,15 +29,6 @@ use crate::shell;
 
 /// What the registry is called, and the key that signs its packages.
 const NAME: &str = "demo";
-
-/// What the folder that is gone afterwards is called, to begin with.
-const FOLDER: &str = "haft-up-";
-
-/// Whether a home is gone when the command ends that made it.
-pub(super) fn is_thrown_away(home: &Home) -> bool {
-    let folder = home.path().parent().and_then(Path::file_name);
-    folder.is_some_and(|name| name.to_string_lossy().starts_with(FOLDER))
-}
 
 #[derive(Args, Debug)]
 #[command(
@@ -59,7 +50,7 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
         // Nothing is made ready for a place that somebody else has.
         TcpListener::bind(place).map_err(|error| serve::not_free(place, error))?;
     }
-    let folder = tempfile::Builder::new().prefix(FOLDER).tempdir().map_err(|error| {
+    let folder = tempfile::Builder::new().prefix(home::THROWN_AWAY).tempdir().map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to make a folder to work in").cause(error)
     })?;
     let demo = Home::find(Some(&folder.path().join("home")))?;
