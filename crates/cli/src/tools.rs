@@ -1,6 +1,5 @@
 //! From a path the user typed to tools that can be called, each with its files.
 
-use std::fs::File;
 use std::io;
 use std::path::{Path, PathBuf};
 
@@ -12,6 +11,7 @@ use policy::Consent;
 
 use crate::container;
 use crate::exit::{Exit, Failure};
+use crate::held_folder::{self, HeldFolder};
 use crate::home::Home;
 use crate::interrupt;
 use crate::load::Loading;
@@ -24,7 +24,7 @@ pub(crate) struct Found {
     pub(crate) tools: Vec<Tool>,
     /// The file that each of them was found in.
     pub(crate) files: Vec<PathBuf>,
-    _unpacked: Option<Unpacked>,
+    _unpacked: Option<HeldFolder>,
     /// What else has to be there for as long as they are.
     _others: Vec<Found>,
 }
@@ -64,62 +64,6 @@ enum Staging<'h> {
     Temporary,
 }
 
-/// A folder for the files of a package, which is there for as long as a command takes.
-#[derive(Debug)]
-pub(crate) struct Unpacked {
-    folder: PathBuf,
-    /// Locked, by which others know that it is in use, wherever they count processes.
-    _held: File,
-}
-
-impl Unpacked {
-    fn make(staging: &Path) -> io::Result<Self> {
-        for number in 0_u32.. {
-            let folder = staging.join(format!("{PREFIX}{}-{number}", std::process::id()));
-            match std::fs::create_dir(&folder) {
-                // Processes of different namespaces can have one number.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => continue,
-                // Whoever made the staging area for a change that came to nothing has just taken it away.
-                Err(error) if error.kind() == io::ErrorKind::NotFound && number < MOST_TRIES => {
-                    let _ = output::make_private_folder(staging);
-                    continue;
-                }
-                made => made?,
-            }
-            // Somebody may have taken it for a leftover before it was locked.
-            if let Ok(held) = File::open(&folder)
-                && held.try_lock().is_ok()
-                && folder.exists()
-            {
-                return Ok(Self { folder, _held: held });
-            }
-        }
-        Err(io::ErrorKind::AlreadyExists.into())
-    }
-
-    fn temporary() -> io::Result<Self> {
-        interrupt::watch(&std::env::temp_dir());
-        let folder = tempfile::Builder::new().prefix(&interrupt::prefix()).tempdir()?;
-        let held = File::open(folder.path())?;
-        Ok(Self { folder: folder.keep(), _held: held })
-    }
-
-    /// Where it is.
-    pub(crate) fn folder(&self) -> &Path {
-        &self.folder
-    }
-
-    fn files(&self) -> PathBuf {
-        self.folder.join("files")
-    }
-}
-
-impl Drop for Unpacked {
-    fn drop(&mut self) {
-        let _ = std::fs::remove_dir_all(&self.folder);
-    }
-}
-
 /// Finds the tools at a path: a manifest, a folder, an archive, a bundle.
 pub(crate) fn at(
     path: &Path,
@@ -157,7 +101,7 @@ fn find(
     let (mut tools, mut files) = (Vec::new(), Vec::new());
     for (file, package) in located {
         let folder = match &unpacked {
-            Some(unpacked) => unpacked.files(),
+            Some(unpacked) => files_of(unpacked),
             None => file.parent().unwrap_or(Path::new("")).to_owned(),
         };
         let folder = if folder.as_os_str().is_empty() { PathBuf::from(".") } else { folder };
@@ -192,25 +136,50 @@ fn find(
 }
 
 /// A folder of our own in the home. Should we be killed, whoever makes the next one removes it.
-pub(crate) fn room(home: &Home) -> Result<Unpacked, Failure> {
+pub(crate) fn room(home: &Home) -> Result<HeldFolder, Failure> {
     let staging = home.path().join("staging");
     for folder in [home.path(), &staging] {
         output::make_private_folder(folder)?;
     }
-    sweep(&staging);
-    let unpacked = Unpacked::make(&staging).map_err(|error| {
+    held_folder::sweep(&staging, PREFIX);
+    let room = make_room(&staging).map_err(|error| {
         let message = format!("failed to make a folder in `{}`", staging.display());
         Failure::new(Exit::Unavailable, message).cause(error)
     })?;
-    interrupt::watch(&unpacked.folder);
-    Ok(unpacked)
+    interrupt::watch(room.path());
+    Ok(room)
+}
+
+fn make_room(staging: &Path) -> io::Result<HeldFolder> {
+    for _ in 0..MOST_TRIES {
+        match HeldFolder::make(staging, PREFIX) {
+            // Whoever made the staging area for a change that came to nothing has just taken it away.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                let _ = output::make_private_folder(staging);
+            }
+            made => return made,
+        }
+    }
+    Err(io::ErrorKind::NotFound.into())
+}
+
+/// A folder where the system has temporary files.
+fn temporary() -> io::Result<HeldFolder> {
+    let folder = std::env::temp_dir();
+    interrupt::watch(&folder);
+    HeldFolder::make(&folder, &interrupt::prefix())
+}
+
+/// Where the files of what is unpacked into a folder are.
+fn files_of(unpacked: &HeldFolder) -> PathBuf {
+    unpacked.path().join("files")
 }
 
 /// Unpacks a package to where nothing but the call sees it.
-fn unpack(file: &Path, staging: Staging<'_>, printer: Printer) -> Result<Unpacked, Failure> {
+fn unpack(file: &Path, staging: Staging<'_>, printer: Printer) -> Result<HeldFolder, Failure> {
     let unpacked = match staging {
         Staging::Home(home) => room(home)?,
-        Staging::Temporary => Unpacked::temporary().map_err(|error| {
+        Staging::Temporary => temporary().map_err(|error| {
             Failure::new(Exit::Unavailable, "failed to make a temporary folder").cause(error)
         })?,
     };
@@ -223,7 +192,7 @@ fn unpack(file: &Path, staging: Staging<'_>, printer: Printer) -> Result<Unpacke
         failure
     };
     let archive = container.into_archive()?;
-    let staged = extract(&archive, &unpacked.files()).map_err(failed)?;
+    let staged = extract(&archive, &files_of(&unpacked)).map_err(failed)?;
     staged.promote(Durability::Left).map_err(failed)?;
     Ok(unpacked)
 }
@@ -233,37 +202,3 @@ const MOST_TRIES: u32 = 64;
 
 /// What the names of the folders of calls begin with.
 const PREFIX: &str = "call-";
-
-/// Removes what a process that was killed left behind.
-fn sweep(staging: &Path) {
-    for entry in std::fs::read_dir(staging).into_iter().flatten().flatten() {
-        let is_of_a_call = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        if is_of_a_call
-            && entry.file_type().is_ok_and(|kind| kind.is_dir())
-            && let Ok(folder) = File::open(entry.path())
-            && folder.try_lock().is_ok()
-        {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_folder_of_a_call_is_swept_when_nobody_holds_it() {
-        let staging = tempfile::tempdir().unwrap();
-        let running = Unpacked::make(staging.path()).unwrap();
-        let other = Unpacked::make(staging.path()).unwrap();
-        assert_ne!(running.folder, other.folder);
-        // What a process leaves that is killed, whoever has its number now.
-        let left = staging.path().join(format!("{PREFIX}{}-7", std::process::id()));
-        std::fs::create_dir_all(left.join("files")).unwrap();
-        sweep(staging.path());
-        assert!(running.folder.exists() && other.folder.exists() && !left.exists());
-        drop((running, other));
-        assert_eq!(std::fs::read_dir(staging.path()).unwrap().count(), 0);
-    }
-}

@@ -76,7 +76,7 @@ pub(super) fn run(
 ) -> Outcome {
     let folder = &args.folder;
     let room = tools::room(home)?;
-    let file = room.folder().join("package.mcpkg");
+    let file = room.path().join("package.mcpkg");
     let packing =
         PackArgs::archive(&args.path, file.clone(), &folder.allow_file, args.id.as_deref());
     let made = pack::make(&packing, printer)?;
