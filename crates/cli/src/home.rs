@@ -12,6 +12,7 @@ use vault::{FileVault, Secret};
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
+use crate::held_folder;
 use crate::output;
 use crate::printer::{Printer, line};
 use crate::shell;
@@ -28,6 +29,8 @@ const KEY_ROOM: usize = 64 * 1024;
 pub(crate) const VAULT: &str = "vault";
 /// How the folder is called, to begin with, in which a home is that is gone when the command ends that made it.
 pub(crate) const THROWN_AWAY: &str = "haft-up-";
+/// What it is called there.
+pub(crate) const WITHIN: &str = "home";
 /// The longest name of a key.
 const MAX_NAME: usize = 64;
 
@@ -87,6 +90,12 @@ impl Home {
     pub(crate) fn is_thrown_away(&self) -> bool {
         let folder = self.path.parent().and_then(Path::file_name);
         folder.is_some_and(|name| name.to_string_lossy().starts_with(THROWN_AWAY))
+    }
+
+    /// The homes of this machine that are gone when the `haft up` ends that made them.
+    pub(crate) fn thrown_away() -> Vec<PathBuf> {
+        let held = held_folder::held(&std::env::temp_dir(), THROWN_AWAY);
+        held.into_iter().map(|folder| folder.join(WITHIN)).collect()
     }
 
     /// The same, with the state that is named by `--state` or by `HAFT_STATE`.

@@ -75,9 +75,14 @@ pub(crate) fn was_told_to_stop() -> bool {
 
 /// Ends the program that runs, if there is one, and leaves the rest to whoever waits for it.
 fn end_program() {
-    let program = CARE.lock().unwrap_or_else(PoisonError::into_inner).program.take();
-    if let Some((program, patience)) = program {
+    let mut care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
+    let program = care.program.take();
+    if program.is_some() {
+        // Whoever lends us the next program sees it.
         IS_STOPPING.store(true, Ordering::Release);
+    }
+    drop(care);
+    if let Some((program, patience)) = program {
         program();
         // The process ends meanwhile. If it does not, somebody reads nothing of what we write.
         std::thread::sleep(patience);

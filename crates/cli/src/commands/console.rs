@@ -10,6 +10,7 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
 use crate::printer::Printer;
+use crate::shell;
 
 #[derive(Args, Debug)]
 #[command(
@@ -44,7 +45,13 @@ pub(crate) fn run(
             Err(missing("the host of this home is of another version".to_owned()))
         }
         Err(error) => {
-            let failure = missing("nothing serves this home".to_owned());
+            let mut failure = missing("nothing serves this home".to_owned());
+            for other in Home::thrown_away() {
+                let other = shell::word(&other.display().to_string());
+                failure = failure.hint(format!(
+                    "`export HAFT_HOME={other}` leads to the home of a `haft up` that runs"
+                ));
+            }
             // Where there is nobody, the words of the system add nothing.
             let is_nobody =
                 matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);

@@ -131,6 +131,10 @@ pub(super) fn run_in(
     let stop = CancellationToken::new();
     let stopped = stop.clone();
     interrupt::end_first_within(PATIENCE, move || stopped.cancel());
+    // Whoever made something ready for us may have been told meanwhile.
+    if interrupt::was_told_to_stop() {
+        stop.cancel();
+    }
     runtime.block_on(async {
         let traces = super::registry::traces("haft-gateway", printer)?;
         let steward = Arc::new(Owner { home: home.clone(), printer });

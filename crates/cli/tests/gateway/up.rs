@@ -1,7 +1,7 @@
 //! The newcomer's command.
 
-use std::io::{BufRead, BufReader};
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -13,12 +13,17 @@ fn begin(desk: &Desk) -> (Gate, Value) {
     begin_at(desk, &["--home", desk.path("home").to_str().unwrap()])
 }
 
-/// Begins it where these words lead, and what it says.
-fn begin_at(desk: &Desk, place: &[&str]) -> (Gate, Value) {
+/// Starts it where these words lead.
+fn start(desk: &Desk, place: &[&str]) -> Child {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
     command.args(place).args(["up", "--listen", "127.0.0.1:0", "--json"]).env_remove("HAFT_HOME");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).env("TMPDIR", desk.0.path());
-    let mut process = command.current_dir(desk.0.path()).spawn().unwrap();
+    command.current_dir(desk.0.path()).spawn().unwrap()
+}
+
+/// Begins it where these words lead, and what it says.
+fn begin_at(desk: &Desk, place: &[&str]) -> (Gate, Value) {
+    let mut process = start(desk, place);
     let mut out = BufReader::new(process.stdout.take().unwrap());
     let mut said = String::new();
     while !said.contains('}') {
@@ -45,6 +50,12 @@ fn the_first_page_after_the_plain_command_explains_itself() {
     let desk = Desk::new();
     let (gate, told) = begin_at(&desk, &[]);
     assert_eq!(left(&desk).len(), 1);
+    // Whoever looks for the console elsewhere is led there.
+    let mut console = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    console.arg("--home").arg(desk.path("home")).arg("console").env("TMPDIR", desk.0.path());
+    let said = String::from_utf8(console.output().unwrap().stderr).unwrap();
+    let there = desk.0.path().join(&left(&desk)[0]).join("home").display().to_string();
+    assert!(said.contains(&format!("`export HAFT_HOME={there}` leads to")), "{said}");
     // Whoever connects a client to what will be gone is told.
     let home = desk.0.path().join(&left(&desk)[0]).join("home");
     let mut connect = Command::new(assert_cmd::cargo::cargo_bin("haft"));
@@ -81,7 +92,7 @@ fn the_first_page_after_the_plain_command_explains_itself() {
     assert_eq!(left(&desk), Vec::<String>::new());
     // Whoever still names it makes nothing there.
     let late = run_in(desk.0.path(), &["--home", home, "token", "new", "late"], None);
-    assert_eq!(late.code, 6, "{}", late.stderr);
+    assert_eq!(late.code, 3, "{}", late.stderr);
     assert!(late.stderr.contains("was the home of a `haft up` that has ended"), "{}", late.stderr);
     assert_eq!(left(&desk), Vec::<String>::new());
 }
@@ -161,9 +172,68 @@ fn one_command_has_a_registry_a_gateway_and_tools_that_work() {
 
 /// Ends it as its owner does, and waits until it has.
 fn end(mut gate: Gate) {
-    let process = gate.process.id().to_string();
-    Command::new("kill").args(["-INT", &process]).status().unwrap();
+    tell(&gate.process, "-INT");
     assert!(gate.process.wait().unwrap().success());
+}
+
+/// Sends it alone a signal.
+fn tell(process: &Child, signal: &str) {
+    Command::new("kill").args([signal, &process.id().to_string()]).status().unwrap();
+}
+
+#[test]
+fn who_stops_it_before_it_serves_finds_nothing_left() {
+    let desk = Desk::new();
+    let home = desk.path("home");
+    let named = ["--home", home.to_str().unwrap()];
+    // While it signs and publishes, and while it installs.
+    for (place, signal, sign) in [
+        (&[][..], "-TERM", "A registry is at"),
+        (&[][..], "-INT", "Signed, tested and published"),
+        (&named[..], "-HUP", "Installed"),
+    ] {
+        let mut process = start(&desk, place);
+        let mut said = BufReader::new(process.stderr.take().unwrap());
+        let mut line = String::new();
+        while !line.starts_with(sign) {
+            line.clear();
+            assert!(said.read_line(&mut line).unwrap() > 0, "{sign}: it ended");
+        }
+        tell(&process, signal);
+        let mut rest = String::new();
+        said.read_to_string(&mut rest).unwrap();
+        process.stdout.take().unwrap().read_to_string(&mut rest).unwrap();
+        assert_eq!(process.wait().unwrap().code(), Some(130), "{sign}: {rest}");
+        assert!(rest.contains("cancelled"), "{sign}: {rest}");
+        assert_eq!(left(&desk), Vec::<String>::new(), "{sign}");
+    }
+    assert_eq!(desk.done(&["registry", "list", "--json"]).json(), json!({ "registries": [] }));
+    assert_eq!(desk.done(&["key", "list"]).stdout, "");
+    assert!(!home.join("lent").exists());
+}
+
+#[test]
+fn what_a_killed_one_left_is_taken_back_by_the_next() {
+    let desk = Desk::new();
+    let (mut gate, _) = begin(&desk);
+    tell(&gate.process, "-KILL");
+    gate.process.wait().unwrap();
+    let dead = left(&desk);
+    assert_eq!(dead.len(), 1);
+    assert!(desk.done(&["key", "list"]).stdout.contains("demo"));
+    // What the owner has put under the same name since is not what was lent.
+    desk.done(&["registry", "rm", "demo"]);
+    desk.done(&["registry", "add", "demo", "http://127.0.0.1:1"]);
+    let up = ["up", "--listen", "127.0.0.1:0"];
+    desk.refused(&up, 5, "registry `demo` already");
+    assert_eq!(desk.done(&["key", "list"]).stdout, "");
+    desk.done(&["registry", "rm", "demo"]);
+    let (gate, _) = begin(&desk);
+    let alive = left(&desk);
+    assert!(alive.len() == 1 && alive != dead, "{dead:?} {alive:?}");
+    end(gate);
+    assert_eq!(left(&desk), Vec::<String>::new());
+    assert_eq!(desk.done(&["registry", "list", "--json"]).json(), json!({ "registries": [] }));
 }
 
 /// What is left where folders for a moment are made.
@@ -183,6 +253,9 @@ fn what_the_owner_calls_like_the_demonstration_stays_theirs() {
     desk.done(&["registry", "rm", "demo"]);
     desk.done(&["key", "new", "demo", "--no-passphrase"]);
     desk.refused(&up, 5, "key `demo` already");
+    // Nobody is led to lose a key.
+    let refused = desk.haft(&up);
+    assert!(!refused.stderr.contains("key remove"), "{}", refused.stderr);
 }
 
 #[test]
