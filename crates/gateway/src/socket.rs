@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use host::CancellationToken;
+use policy::Who;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
 use tokio::net::{UnixListener, UnixStream};
@@ -297,7 +298,7 @@ async fn welcome(
             match view(gateway, profile, only).await {
                 // Whoever can use the socket can approve at a terminal as well.
                 Ok(view) => {
-                    let name = "stdio".to_owned();
+                    let name = Who::STDIO.to_owned();
                     Caller { session, name, has_token: false, view, folder, asks: true }
                 }
                 Err(words) => return tell(&mut stream, &Told::Refused(words)).await,

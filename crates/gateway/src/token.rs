@@ -8,6 +8,7 @@ use std::sync::Mutex;
 use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use ledger::Time;
+use policy::Who;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -94,6 +95,8 @@ pub enum TokenError {
     Missing,
     /// A name that is none.
     Name,
+    /// The name of those who show no token.
+    Tokenless,
 }
 
 impl std::fmt::Display for TokenError {
@@ -105,6 +108,9 @@ impl std::fmt::Display for TokenError {
             }
             Self::Taken => write!(out, "there is a token of that name already"),
             Self::Missing => write!(out, "there is no token of that name"),
+            Self::Tokenless => {
+                write!(out, "whoever shows no token is called that, and no token is")
+            }
             Self::Name => write!(
                 out,
                 "the name of a token has letters of ASCII, digits, `-`, `_` and `.`, and is no longer than 64"
@@ -245,7 +251,13 @@ impl Tokens {
     }
 }
 
+/// What whoever shows no token is called, where none is asked for.
+pub(crate) const ANYBODY: &str = "anybody";
+
 fn check_name(name: &str) -> Result<(), TokenError> {
+    if [ANYBODY, Who::STDIO].contains(&name) {
+        return Err(TokenError::Tokenless);
+    }
     let is_plain = name.bytes().all(|b| b.is_ascii_alphanumeric() || b"-_.".contains(&b));
     if is_plain && (1..=64).contains(&name.len()) { Ok(()) } else { Err(TokenError::Name) }
 }
@@ -333,6 +345,9 @@ mod tests {
         assert_eq!(tokens.find(&secret[..secret.len() - 1], now), None);
         assert!(matches!(tokens.add(wanted("laptop"), now), Err(TokenError::Taken)));
         assert!(matches!(tokens.add(wanted("a b"), now), Err(TokenError::Name)));
+        for name in ["stdio", "anybody"] {
+            assert!(matches!(tokens.add(wanted(name), now), Err(TokenError::Tokenless)), "{name}");
+        }
         assert!(!fs::read_to_string(tokens.file()).unwrap().contains(&secret));
         let soon = now.plus(Duration::from_secs(1));
         let short = tokens.add(Wanted { expires: Some(soon), ..wanted("short") }, now).unwrap();

@@ -314,6 +314,17 @@ pub struct AskedStep {
     pub because: String,
 }
 
+/// What the owner has to be asked first, and all that they are shown of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unasked {
+    /// The question.
+    pub question: Question,
+    /// The input as the tool would get it, where it is known.
+    pub input: Option<String>,
+    /// Of a chain: the steps that a yes is for as well.
+    pub steps: Vec<AskedStep>,
+}
+
 /// What the owner says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Said {

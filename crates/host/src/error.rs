@@ -2,11 +2,12 @@
 
 use std::fmt;
 
-use policy::{Denial, Question};
+use policy::Denial;
 use serde_json::{Value, json};
 use vault::Redactor;
 
 use crate::blocked::Blocked;
+use crate::call::Unasked;
 use crate::clip;
 
 /// How many bytes of a message are told; strangers write some of them.
@@ -63,7 +64,7 @@ pub enum Kind {
     /// A place may not be reached for it.
     Blocked(Box<Blocked>),
     /// The owner has to be asked first.
-    NeedsApproval(Box<Question>),
+    NeedsApproval(Box<Unasked>),
     /// The owner has to sign in first, or to sign in for more.
     NeedsLogin,
     /// Nothing has come of it yet: the tool asks its user something before it goes on, or goes on as a task.

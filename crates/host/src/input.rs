@@ -24,6 +24,9 @@ const DEEPEST: usize = 32;
 const MOST_TOLD: usize = 32;
 const LONGEST_NAME: usize = 64;
 
+/// How many times it is looked elsewhere what a member is.
+const MOST_HOPS: usize = 8;
+
 /// How many of the values that a member may have are told; longer ones than a name are not.
 const MOST_VALUES: usize = 32;
 
@@ -164,12 +167,40 @@ fn taken(schema: &Node<'_>, needed: &[&str]) -> Vec<Value> {
         .collect();
     taken.sort_by_key(|(_, is_required, _)| !is_required);
     let told = taken.into_iter().take(MOST_TOLD).map(|(member, is_required, name)| {
+        let member = meant(member, schema);
         let (name, kind) = (clip::start(name, LONGEST_NAME), member.text_at("type"));
         let mut told = json!({ "name": name, "type": kind, "required": is_required });
         put_values(member, &mut told);
         told
     });
     told.collect()
+}
+
+/// What a member of a schema is, where that stands somewhere else in it, or beside that it may be null.
+fn meant<'s, 't>(member: &'s Node<'t>, schema: &'s Node<'t>) -> &'s Node<'t> {
+    let mut found = member;
+    for _ in 0..MOST_HOPS {
+        if found.get("type").is_some() || found.get("enum").is_some() {
+            return found;
+        }
+        let others = ["anyOf", "oneOf", "allOf"].iter().flat_map(|key| found.list_at(key));
+        let mut others = others.filter(|one| one.text_at("type") != Some("null"));
+        found = match (found.text_at("$ref"), others.next(), others.next()) {
+            (Some(pointer), ..) => match at(schema, pointer) {
+                Some(node) => node,
+                None => return found,
+            },
+            (None, Some(only), None) => only,
+            _ => return found,
+        };
+    }
+    found
+}
+
+/// What a pointer into a schema leads to.
+fn at<'s, 't>(schema: &'s Node<'t>, pointer: &str) -> Option<&'s Node<'t>> {
+    let mut names = pointer.strip_prefix("#/")?.split('/');
+    names.try_fold(schema, |node, name| node.get(&name.replace("~1", "/").replace("~0", "~")))
 }
 
 /// Tells the values of a member that takes only some.

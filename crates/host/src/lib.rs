@@ -73,7 +73,7 @@ pub use blocked::{Blocked, Why};
 pub use brought::Brought;
 pub use call::{
     Advance, Approver, AskedStep, Call, Given, Matter, Output, Peer, Progress, Refused, Resumed,
-    Said, Tool, TraceContext,
+    Said, Tool, TraceContext, Unasked,
 };
 pub use choose::could_start;
 pub use confine::denied;

@@ -15,7 +15,7 @@ pub enum Surface {
         name: String,
         /// One client's session.
         session: String,
-        /// Who it is, for the owner to read; nothing is decided by it.
+        /// Who it is, for the owner to read; whose an answer is is told by it, and nothing else is decided.
         who: Who,
     },
     /// A test of the package itself.
@@ -31,6 +31,16 @@ pub struct Who {
     pub has_token: bool,
     /// What its program says that it is. Nobody has proved that.
     pub says: Option<String>,
+}
+
+impl Who {
+    /// What the owner calls whoever starts `haft mcp`; no token has the name.
+    pub const STDIO: &str = "stdio";
+
+    /// Whether the name is of one client in all its conversations: of a token, or of whoever runs as the owner on this machine.
+    pub fn is_known(&self) -> bool {
+        self.has_token || self.name.as_deref() == Some(Self::STDIO)
+    }
 }
 
 impl Surface {

@@ -15,6 +15,7 @@ use crate::declared::Declared;
 use crate::done::Done;
 use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
+use crate::installed;
 use crate::names::{self, Typed};
 use crate::owner;
 use crate::printer::{Printer, indented, line};
@@ -57,6 +58,9 @@ enum What {
         clear: bool,
     },
     /// Say yes to a call that waits: once, or for longer
+    ///
+    /// Where your policy asks the first time only, a yes is for every further call of the action from there; `haft approve list`
+    /// says so of each such call.
     Allow {
         /// What `haft approve list` shows, or four letters of its beginning or more
         #[arg(value_name = "TICKET")]
@@ -167,19 +171,10 @@ pub(crate) fn run(
             owner::check_presence(home, ask)?;
             let records = owner::records(home, &runtime)?;
             let ticket = runtime.block_on(find(&records, ticket))?;
-            let lasts = match (session, always) {
-                (true, _) => {
-                    let session = host::records::conversation(&ticket).ok_or_else(|| {
-                        let message = "the client has no session that it could count for";
-                        Failure::invalid(message).hint("without --session it counts once")
-                    })?;
-                    Some((Lasts::Session(session.to_owned()), Pattern::any()))
-                }
-                (false, Some(Meant::Fitting(pattern))) => Some((Lasts::Always, pattern.clone())),
-                (false, Some(Meant::These)) => Some((Lasts::Always, exactly(&ticket)?)),
-                (false, None) => None,
-            };
-            runtime.block_on(allow(&records, &ticket, lasts, &mut done))?
+            let lasts = lasting(&ticket, *session, always.as_ref())?;
+            let document = runtime.block_on(allow(&records, &ticket, lasts, &mut done))?;
+            done.doubt(off(&package_of(&ticket), home));
+            document
         }
         What::Deny { ticket, .. } => deny(ticket.as_deref(), &runtime, home, &mut done)?,
         What::Requests { dismiss: None, clear: false } => {
@@ -254,13 +249,13 @@ fn requests(
     let wishes = runtime.block_on(records.state.wishes());
     let wishes = wishes.map_err(|error| owner::of_state(&error))?;
     if json_wanted {
-        let told = |one: &Wish| json!({ "tool": one.tool, "why": one.why, "surface": one.surface, "at": one.at.to_string() });
+        let told = |one: &Wish| json!({ "tool": one.tool, "why": one.why, "surface": one.surface, "client": one.client, "at": one.at.to_string() });
         printer.json(&json!(wishes.iter().map(told).collect::<Vec<_>>()))?;
         return Ok(Exit::Done);
     }
     for one in &wishes {
         let (tool, why) = (line(&one.tool), line(&one.why));
-        printer.result(&format!("{tool}: {why} (by {}, {})\n", line(&one.surface), one.at))?;
+        printer.result(&format!("{tool}: {why} (by {}, {})\n", line(&one.by()), one.at))?;
     }
     if wishes.is_empty() {
         printer.note("agents ask for no tools");
@@ -280,11 +275,8 @@ async fn allow(
     done: &mut Done,
 ) -> Result<Value, Failure> {
     answer(records, ticket, Answer::Approved).await?;
-    let from_now_on = if shown(ticket)["is_first"] == true {
-        format!(", and by {} from now on", line(&ticket.asked.surface))
-    } else {
-        String::new()
-    };
+    let from_now_on = first_by(ticket).map(|surface| format!(", and by {surface} from now on"));
+    let from_now_on = from_now_on.unwrap_or_default();
     let (action, package) = (line(&ticket.asked.action), line(&package_of(ticket)));
     done.note(format!("`{action}` of {package} may be called{from_now_on}"));
     let mut document = json!({ "allowed": to_value(ticket) });
@@ -309,10 +301,44 @@ async fn allow(
     Ok(document)
 }
 
+/// For how long a yes counts, and to which arguments, where that is more than this call.
+fn lasting(
+    ticket: &Ticket,
+    session: bool,
+    always: Option<&Meant>,
+) -> Result<Option<(Lasts, Pattern)>, Failure> {
+    if !session {
+        return Ok(match always {
+            Some(Meant::Fitting(pattern)) => Some((Lasts::Always, pattern.clone())),
+            Some(Meant::These) => Some((Lasts::Always, exactly(ticket)?)),
+            None => None,
+        });
+    }
+    let without = match first_by(ticket) {
+        Some(surface) => format!("without --session it {}", further(&surface)),
+        None => "without --session it counts once".to_owned(),
+    };
+    let Some(session) = host::records::conversation(ticket) else {
+        let message = "the client has no session that it could count for";
+        return Err(Failure::invalid(message).hint(without));
+    };
+    if first_by(ticket).is_some() {
+        let message = "it is asked about the first time only, so no yes ends with a session";
+        return Err(Failure::invalid(message).hint(without));
+    }
+    Ok(Some((Lasts::Session(session.to_owned()), Pattern::any())))
+}
+
+/// What to say of a package that cannot be called whatever is allowed.
+fn off(package: &str, home: &Home) -> Option<String> {
+    let named = installed::named(package, &installed::home(home)).ok()?;
+    let id = line(&named.id);
+    (!named.enabled).then(|| format!("{id} is switched off meanwhile: `haft status {id}` says why"))
+}
+
 /// Whether a rule lets the call of a ticket through. What is asked the first time only is remembered when the ticket is used.
 fn is_covered(ticket: &Ticket, pattern: &Pattern) -> bool {
-    let shown = shown(ticket);
-    shown["is_first"] != true && pattern.fits(&Arguments::new(shown["input"].clone()))
+    first_by(ticket).is_none() && pattern.fits(&Arguments::new(shown(ticket)["input"].clone()))
 }
 
 /// Remembers a rule, which may be one that is remembered already.
@@ -425,6 +451,16 @@ fn shown(ticket: &Ticket) -> Value {
     serde_json::from_str(&ticket.shown.text).unwrap_or_default()
 }
 
+/// From where an action may be called from now on, where it is asked about the first time only.
+fn first_by(ticket: &Ticket) -> Option<String> {
+    (shown(ticket)["is_first"] == true).then(|| line(&ticket.asked.surface))
+}
+
+/// What a yes then is for.
+fn further(surface: &str) -> String {
+    format!("counts for every further call of this action by {surface}")
+}
+
 fn package_of(ticket: &Ticket) -> String {
     shown(ticket)["package"].as_str().unwrap_or_default().to_owned()
 }
@@ -436,7 +472,9 @@ fn to_value(ticket: &Ticket) -> Value {
         "package": shown["package"],
         "action": ticket.asked.action,
         "input": shown["input"],
+        "folder": shown["folder"],
         "because": shown["because"],
+        "is_first": shown["is_first"] == true,
         "message": shown["message"],
         "surface": ticket.asked.surface,
         "client": shown["client"],
@@ -459,10 +497,15 @@ fn words(ticket: &Ticket) -> String {
         Some(said) => format!("  the tool itself says: \"{}\"\n", indented(said)),
         None => String::new(),
     };
+    let place = match shown["folder"].as_str() {
+        Some(folder) => format!("  in {}\n", line(folder)),
+        None => String::new(),
+    };
     let steps = shown["steps"].as_array().into_iter().flatten();
     let steps: String = steps.map(|one| format!("  step {}\n", steps::words(one))).collect();
+    let first = first_by(ticket).map(|surface| format!("; a yes {}", further(&surface)));
     format!(
-        "{} `{}` of {} by {}{} until {}\n  {}\n{quoted}{steps}  because {}\n",
+        "{} `{}` of {} by {}{} until {}\n  {}\n{place}{quoted}{steps}  because {}{}\n",
         ticket.id,
         line(&ticket.asked.action),
         text("package"),
@@ -471,6 +514,7 @@ fn words(ticket: &Ticket) -> String {
         ticket.expires,
         line(&shown["input"].to_string()),
         text("because"),
+        first.unwrap_or_default(),
     )
 }
 

@@ -50,12 +50,21 @@ enum Verb {
     },
 }
 
+/// How long a token counts at most that does not count until it is removed.
+const LONGEST: Duration = Duration::from_hours(100 * 365 * 24);
+
 /// Reads a time, which has a unit: whoever means days would have seconds.
 fn expiry(text: &str) -> Result<Duration, String> {
-    if text.ends_with(|last: char| last.is_ascii_digit()) {
-        return Err("write a time with its unit, such as 12h or 30d".to_owned());
+    const ELSE: &str = "without --expires it counts until it is removed";
+    let unit = text.trim_start_matches(|letter: char| letter.is_ascii_digit() || letter == '.');
+    if unit == text || !["ms", "s", "m", "h", "d"].contains(&unit) {
+        return Err(format!("write a time with its unit, such as 12h or 30d; {ELSE}"));
     }
-    super::duration(text)
+    let time = super::duration(text)?;
+    if time > LONGEST {
+        return Err(format!("it is more than a hundred years; {ELSE}"));
+    }
+    Ok(time)
 }
 
 fn role(text: &str) -> Result<Role, String> {
@@ -165,7 +174,7 @@ fn failure(error: &TokenError) -> Failure {
     let exit = match error {
         TokenError::Taken => Exit::Conflict,
         TokenError::Missing => Exit::NotFound,
-        TokenError::Name => Exit::Invalid,
+        TokenError::Name | TokenError::Tokenless => Exit::Invalid,
         TokenError::File(..) | TokenError::Broken(_) => Exit::Unavailable,
     };
     let failure = Failure::of(exit, error);

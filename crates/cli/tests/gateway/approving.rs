@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use crate::common::Desk;
+use crate::common::{Desk, write_below};
 use crate::gate::{Gate, Joined, NEWER, home, server, words};
 use crate::leaving::written;
 
@@ -231,6 +231,86 @@ fn who_looks_away_is_asked_once_and_the_question_stays() {
 }
 
 #[test]
+fn an_answer_is_for_the_next_conversation_of_the_same_client() {
+    let (desk, _scripts) = asked();
+    // Some clients start `haft mcp` for every call.
+    let greeting = |name: &str| json!({ "protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": { "name": name, "version": "1" } });
+    let ask = |name: &str, what: &str| {
+        let mut client = Joined::new(&desk, &[]);
+        client.ask("initialize", &greeting(name));
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        words(&client.call("wipe_wipe", json!({ "what": what }))).to_owned()
+    };
+    let answer = |how: &str| {
+        let [question] = &waiting(&desk)[..] else { panic!("not one question") };
+        desk.done(&["approve", how, question["ticket"].as_str().unwrap()]);
+    };
+    assert!(ask("one", "a").contains("waits for the owner"));
+    answer("deny");
+    assert_eq!(ask("one", "a"), NO);
+    assert!(ask("one", "b").contains("waits for the owner"));
+    answer("allow");
+    // Not for one that says it is another, and once.
+    assert!(ask("other", "b").contains("waits for the owner"));
+    assert_eq!(ask("one", "b"), "wiped b 1");
+    assert!(ask("one", "b").contains("waits for the owner"));
+}
+
+#[test]
+fn the_question_in_a_client_shows_what_the_tool_gets_and_every_step() {
+    let (desk, _scripts) = asked();
+    let chain = json!({
+        "toolId": "demo.chain", "name": "Chain", "version": "1.0.0", "description": "A test.",
+        "capabilities": ["test"], "output_schema": {},
+        "chain": [{ "step": "a", "tool": "mcpb:wipe", "action": "wipe", "inputMapping": { "what": "$.input.what" } }],
+        "input_schema": { "type": "object", "properties": { "what": { "type": "string", "default": "all" } } },
+    });
+    write_below(desk.0.path(), "chain/manifest.json", &chain.to_string());
+    desk.done(&["install", desk.path("chain").to_str().unwrap(), "--yes"]);
+    let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
+    client.send(&json!({ "jsonrpc": "2.0", "id": 3, "method": "tools/call", "params": { "name": "demo_chain", "arguments": {} } }));
+    let question = loop {
+        let message = client.next();
+        if message["method"] == "elicitation/create" {
+            break message;
+        }
+    };
+    let said = question["params"]["message"].as_str().unwrap();
+    let step = "It calls `wipe` of mcpb:wipe with what from $.input.what, as step `a`, because";
+    for part in ["with\n{\"what\":\"all\"}\n", step] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+}
+
+#[test]
+fn a_yes_that_is_for_more_than_this_call_says_so_first() {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "wipe", "wipe", "return 'wiped'");
+    let desk = home(&[("wipe", &path)], "[agents]\ninstall = \"never\"\n");
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    client.call("wipe_wipe", json!({}));
+    let listed = desk.done(&["approve", "list"]).stdout;
+    assert!(
+        listed.contains("; a yes counts for every further call of this action by mcp"),
+        "{listed}"
+    );
+    let [question] = &waiting(&desk)[..] else { panic!("not one question") };
+    assert_eq!(question["is_first"], true);
+    let ticket = question["ticket"].as_str().unwrap();
+    desk.done(&["disable", "wipe"]);
+    let refused = desk.haft(&["approve", "allow", ticket, "--session"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("without --session it counts for every further call"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(waiting(&desk).len(), 1, "nothing was answered");
+    let allowed = desk.done(&["approve", "allow", ticket]).stderr;
+    assert!(allowed.contains("warning: mcpb:wipe is switched off meanwhile"), "{allowed}");
+}
+
+#[test]
 fn the_owner_sees_who_asks() {
     let (desk, _scripts) = asked();
     let laptop = desk.done(&["token", "new", "laptop"]).stdout;
@@ -302,7 +382,7 @@ fn where_the_policy_does_not_let_it_nobody_is_asked_in_a_client() {
         let scripts = Desk::new();
         let path = server(scripts.0.path(), "wipe", "wipe", "return 'wiped'");
         let desk = home(&[("wipe", &path)], ASK);
-        crate::common::write_below(&desk.path("home"), "policy.toml", &format!("{ASK}{more}"));
+        write_below(&desk.path("home"), "policy.toml", &format!("{ASK}{more}"));
         let mut client = Joined::greeted(&desk, &[], &json!({ "elicitation": {} }));
         let told = client.call("wipe_wipe", json!({}));
         let error = &told["structuredContent"]["error"];

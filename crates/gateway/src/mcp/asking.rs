@@ -4,9 +4,8 @@
 //! comes with a token may be anybody, and is asked only where the token was made for that. `ask_in_client = false` forbids all of it.
 //! Everybody else finds the same question in the console and with `haft approve`.
 
-use host::{CallError, Kind};
+use host::{CallError, Kind, Unasked};
 use ledger::state::approvals::{Answer, TicketId};
-use policy::Question;
 use policy::policy::Presence;
 use serde_json::{Map, Value, json};
 
@@ -22,10 +21,9 @@ pub(crate) fn question_of(
     making: &Making<'_>,
     error: &CallError,
 ) -> Option<(Map<String, Value>, State)> {
-    let Kind::NeedsApproval(question) = &error.kind else { return None };
+    let Kind::NeedsApproval(open) = &error.kind else { return None };
     let ticket = error.details["ticket"].as_str().filter(|_| may_ask(making))?;
-    let request =
-        json!({ "method": "elicitation/create", "params": form(making, question, error) });
+    let request = json!({ "method": "elicitation/create", "params": form(making, open, error) });
     let requests = Map::from_iter([(QUESTION.to_owned(), request)]);
     Some((requests, State::Ticket(ticket.to_owned(), making.resumed.clone())))
 }
@@ -72,13 +70,15 @@ fn can_elicit(making: &Making<'_>) -> bool {
     }
 }
 
-/// Our own words with the whole input; the tool's own are quoted beneath.
-fn form(making: &Making<'_>, question: &Question, error: &CallError) -> Value {
-    let (offer, input) = (&making.offer, &making.input);
+/// Our own words with the whole input, as the tool would get it; the tool's own are quoted beneath.
+fn form(making: &Making<'_>, open: &Unasked, error: &CallError) -> Value {
+    let Unasked { question, input, steps } = open;
+    let (offer, input) = (&making.offer, input.as_ref().unwrap_or(&making.input));
+    let steps: String = steps.iter().map(|step| format!("\nIt calls {step}.")).collect();
     let quoted = error.details["message"].as_str();
     let quoted = quoted.map(|words| format!("\nThe tool itself says: {words:?}"));
     let message = format!(
-        "An agent wants to call `{}` of {} with\n{input}\nYou are asked because {}.{}",
+        "An agent wants to call `{}` of {} with\n{input}{steps}\nYou are asked because {}.{}",
         offer.action,
         offer.package.id,
         question.why.words(),

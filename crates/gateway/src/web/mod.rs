@@ -31,7 +31,7 @@ pub use self::serve::serve;
 use crate::gateway::Gateway;
 use crate::mcp::client::Caller;
 use crate::mcp::http::{self, Sessions, plain};
-use crate::token::{Role, Token, Tokens};
+use crate::token::{ANYBODY, Role, Token, Tokens};
 use crate::view::View;
 use crate::watch::CONTENT_TYPE;
 
@@ -117,7 +117,7 @@ impl Web {
         let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let Some(bearer) = bearer else {
             let role = self.settings.without_token?;
-            let name = "anybody".to_owned();
+            let name = ANYBODY.to_owned();
             let (has_token, profile, asks) = (false, None, false);
             return Some(Shown { name, has_token, role, profile, folder, asks });
         };
@@ -189,7 +189,8 @@ fn router(web: Arc<Web>) -> Router {
     if let Some(console) = &web.console {
         all = all.merge(console::routes(console));
     }
-    let guarded = all.fallback(nothing).layer(from_fn_with_state(Arc::clone(&web), only_ours));
+    let all = all.method_not_allowed_fallback(wrong_method).fallback(nothing);
+    let guarded = all.layer(from_fn_with_state(Arc::clone(&web), only_ours));
     guarded.with_state(web)
 }
 

@@ -7,12 +7,12 @@ use std::time::Duration;
 use ledger::Time;
 use ledger::state::approvals::{Asked, Shown, Taken, TicketId};
 use ledger::state::rules::Lasts;
-use policy::{Answer, Decision, Pattern, Question, Surface, Verdict, digest_of};
+use policy::{Answer, Decision, Pattern, Question, Surface, Verdict, Who, digest_of};
 use serde_json::{Value, json};
 
 use super::foreseeing::{self, Foreseen};
 use super::{Host, Prepared, broken_off};
-use crate::call::{Approver, AskedStep, Call, Matter, Said, Tool};
+use crate::call::{Approver, AskedStep, Call, Matter, Said, Tool, Unasked};
 use crate::error::{CallError, Kind};
 use crate::records::{broken, now};
 
@@ -68,7 +68,7 @@ impl Host {
             return self.ask_now(approver, tool, call, prepared, asking).await;
         }
         let Surface::Agent { session, who, .. } = &call.surface else {
-            return Err(needed(question, message));
+            return Err(shown_of(prepared, asking));
         };
         let asked = Asked {
             package: tool.package.raw_sha256.clone(),
@@ -76,43 +76,36 @@ impl Host {
             arguments: asking.digest(),
             surface: call.surface.name().to_owned(),
         };
-        let state = &self.records.state;
-        // The same call again is the one that was answered. A no counts for as long as a yes would have.
-        let answered = match &call.ticket {
-            Some(ticket) => Some(ticket.clone()),
-            None => {
-                let found = state.answered(&asked, session, now()).await;
-                found.map_err(|error| broken(&error))?
-            }
+        let input = &prepared.input;
+        let input = if input.arguments.is_whole() {
+            input.arguments.value().clone()
+        } else {
+            Value::String(input.shown())
         };
-        let Some(ticket) = &answered else {
-            let input = &prepared.input;
-            let input = if input.arguments.is_whole() {
-                input.arguments.value().clone()
-            } else {
-                Value::String(input.shown())
-            };
-            let mut shown = json!({
-                "package": tool.package.canonical_id(),
-                "input": input,
-                "because": question.why.words(),
-                "message": message,
-                "is_first": question.is_first,
-                "client": who.name,
-                "by": call.surface.client(),
-                "client_says": who.says,
-            });
-            if tool.package.chain.is_some() {
-                shown["steps"] = asking.steps_to_value();
-            }
-            let shown = Shown { text: shown.to_string(), session: session.clone() };
-            let (ticket, expires) = self.leave(&asked, &shown, question).await?;
-            return Err(needed(question, message)
+        let mut told = json!({
+            "package": tool.package.canonical_id(),
+            "input": input,
+            "because": question.why.words(),
+            "message": message,
+            "is_first": question.is_first,
+            "folder": call.folder.to_string_lossy(),
+            "client": who.name,
+            "has_token": who.has_token,
+            "by": call.surface.client(),
+            "client_says": who.says,
+        });
+        if tool.package.chain.is_some() {
+            told["steps"] = asking.steps_to_value();
+        }
+        let by = By { session, who, told: &told };
+        let Some((ticket, taken)) = self.taken(call.ticket.as_ref(), &asked, &by).await? else {
+            let (ticket, expires) = self.leave(&asked, &by, question).await?;
+            return Err(shown_of(prepared, asking)
                 .with("ticket", ticket.to_string())
                 .with("expires", expires.to_string()));
         };
         let refused = |words: &str| Err(CallError::new(Kind::Denied, words));
-        match state.take(ticket, &asked, now()).await.map_err(|error| broken(&error))? {
+        match taken {
             Taken::Approved(shown) => {
                 // A tool may have said otherwise then; the owner answered what they were shown.
                 let shown: Value = serde_json::from_str(&shown).unwrap_or_default();
@@ -124,12 +117,36 @@ impl Host {
                 Ok(Answer::Approved { digest: question.digest.clone() })
             }
             Taken::Refused => Ok(Answer::Refused),
-            Taken::Waiting => Err(needed(question, message).with("ticket", ticket.to_string())),
+            Taken::Waiting => Err(shown_of(prepared, asking).with("ticket", ticket.to_string())),
             Taken::Used => refused("this approval was used already"),
             Taken::Expired => refused("this approval ran out before it was used"),
             Taken::OtherCall => refused("this approval is for another call"),
             Taken::Unknown => refused("there is no such approval"),
         }
+    }
+
+    /// Uses the ticket that a call came with, or one by which the same call was answered, where there is any. A no counts for
+    /// as long as a yes would have.
+    async fn taken(
+        &self,
+        brought: Option<&TicketId>,
+        asked: &Asked,
+        by: &By<'_>,
+    ) -> Result<Option<(TicketId, Taken)>, CallError> {
+        let state = &self.records.state;
+        if let Some(ticket) = brought {
+            let taken = state.take(ticket, asked, now()).await.map_err(|error| broken(&error))?;
+            return Ok(Some((ticket.clone(), taken)));
+        }
+        let found = state.answered(asked, now()).await.map_err(|error| broken(&error))?;
+        for (ticket, _) in found.into_iter().filter(|(_, shown)| by.has_asked(shown)) {
+            // Somebody else who asked the same may have been quicker.
+            match state.take(&ticket, asked, now()).await.map_err(|error| broken(&error))? {
+                Taken::Used | Taken::Expired | Taken::Unknown => {}
+                taken => return Ok(Some((ticket, taken))),
+            }
+        }
+        Ok(None)
     }
 
     /// Refuses a call that the owner has to be asked about whatever the tool says, where nobody can be asked and
@@ -140,7 +157,7 @@ impl Host {
             Some(approver) => approver.is_there(),
             None => matches!(call.surface, Surface::Agent { .. }),
         };
-        if is_askable { Ok(()) } else { Err(needed(question, None)) }
+        if is_askable { Ok(()) } else { Err(needed(question)) }
     }
 
     /// Asks the owner, who is there, and remembers what is to be remembered.
@@ -173,7 +190,7 @@ impl Host {
         };
         let action = &prepared.action.name;
         match (said, exact) {
-            (None, _) => return Err(needed(question, message)),
+            (None, _) => return Err(shown_of(prepared, asking)),
             (Some(Said::No), _) => return Ok(Answer::Refused),
             (Some(Said::Always), _) if question.is_first => {
                 let lasts = Lasts::First(call.surface.name().to_owned());
@@ -202,7 +219,7 @@ impl Host {
     async fn leave(
         &self,
         asked: &Asked,
-        shown: &Shown,
+        by: &By<'_>,
         question: &Question,
     ) -> Result<(TicketId, Time), CallError> {
         // Who asks the same at the same time finds the question that is left here.
@@ -210,13 +227,11 @@ impl Host {
         let (state, now) = (&self.records.state, now());
         let before = |time: Time| now.unix_millis() - time.unix_millis();
         let waiting = state.waiting(now).await.map_err(|error| broken(&error))?;
-        let same = waiting.iter().find(|one| one.asked == *asked && one.shown == *shown);
+        let same = waiting.iter().find(|one| one.asked == *asked && by.would_ask(&one.shown));
         if let Some(one) = same.filter(|one| before(one.created) >= 0) {
             return Ok((one.id.clone(), one.expires));
         }
-        let by = |text: &str| serde_json::from_str::<Value>(text).map(|one| one["by"].clone()).ok();
-        let own = by(&shown.text);
-        let of_one = waiting.iter().filter(|one| by(&one.shown.text) == own).count();
+        let of_one = waiting.iter().filter(|one| read(&one.shown)["by"] == by.told["by"]).count();
         if waiting.len() >= MOST_WAITING || of_one >= MOST_OF_ONE {
             let count = waiting.len();
             let message = format!(
@@ -228,17 +243,62 @@ impl Host {
         let old = now.minus(REMEMBERED);
         state.forget_tickets(old).await.map_err(|error| broken(&error))?;
         let expires = now.plus(Duration::from_secs(question.expires_seconds));
-        let id = state.ask(asked, shown, now, expires).await;
+        let shown = Shown { text: by.told.to_string(), session: by.session.to_owned() };
+        let id = state.ask(asked, &shown, now, expires).await;
         id.map(|id| (id, expires)).map_err(|error| broken(&error))
     }
 }
 
+/// Who asks, and what they would have the owner shown.
+struct By<'b> {
+    session: &'b str,
+    who: &'b Who,
+    told: &'b Value,
+}
+
+impl By<'_> {
+    /// Whether a question was theirs: in this conversation, or in another that they had in the same folder under a name that is
+    /// theirs alone, with a program that says it is the same. Some clients begin a new conversation for every call.
+    fn has_asked(&self, shown: &Shown) -> bool {
+        if shown.session == self.session {
+            return true;
+        }
+        let before = read(shown);
+        let is_same = |key: &str| before[key] == self.told[key];
+        self.who.is_known()
+            && self.who.says.is_some()
+            && ["client", "has_token", "client_says", "folder"].into_iter().all(is_same)
+    }
+
+    /// Whether a question of theirs waits by which the owner is shown the same.
+    fn would_ask(&self, shown: &Shown) -> bool {
+        let mut before = read(shown);
+        before["by"] = self.told["by"].clone();
+        before == *self.told && self.has_asked(shown)
+    }
+}
+
+fn read(shown: &Shown) -> Value {
+    serde_json::from_str(&shown.text).unwrap_or_default()
+}
+
 /// The owner has to be asked first.
-pub(super) fn needed(question: &Question, message: Option<&str>) -> CallError {
-    let words = format!("the owner has to be asked, because {}", question.why.words());
-    let error = CallError::new(Kind::NeedsApproval(Box::new(question.clone())), words);
+pub(super) fn needed(question: &Question) -> CallError {
+    unasked(Unasked { question: question.clone(), input: None, steps: Vec::new() })
+}
+
+/// The same, with what they are shown.
+fn shown_of(prepared: &Prepared<'_>, asking: Asking<'_>) -> CallError {
+    let Asking { question, message, steps } = asking;
+    let (question, steps) = (question.clone(), foreseeing::asked(steps));
+    let error = unasked(Unasked { question, input: Some(prepared.input.shown()), steps });
     match message {
         Some(message) => error.with("message", message),
         None => error,
     }
+}
+
+fn unasked(open: Unasked) -> CallError {
+    let words = format!("the owner has to be asked, because {}", open.question.why.words());
+    CallError::new(Kind::NeedsApproval(Box::new(open)), words)
 }

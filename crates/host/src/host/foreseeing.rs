@@ -2,6 +2,7 @@
 //! so a step may be asked about here whose arguments the owner has approved before; it is never the other way round,
 //! because every step is decided about again when it is made.
 
+use std::fmt;
 use std::pin::Pin;
 
 use policy::{Arguments, Decision, Policy, Question, Verdict, Why};
@@ -223,6 +224,34 @@ impl AskedStep {
             "because": self.because,
         })
     }
+}
+
+/// What it calls with what, and why that is asked about; nothing of it steers whatever shows it.
+impl fmt::Display for AskedStep {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { step, package, action, takes, each, because } = self;
+        write!(out, "`{}` of {}", visible(action), visible(package))?;
+        for (number, (member, from)) in takes.iter().enumerate() {
+            let before = if number == 0 { " with" } else { "," };
+            write!(out, "{before} {} from {}", visible(member), visible(from))?;
+        }
+        if let Some(each) = each {
+            write!(out, " for each element of {}", visible(each))?;
+        }
+        write!(out, ", as step `{}`, because {}", visible(step), visible(because))
+    }
+}
+
+/// A text in which whatever is not seen is written out.
+fn visible(text: &str) -> String {
+    let mut seen = String::with_capacity(text.len());
+    for letter in text.chars() {
+        match letter {
+            '"' | '\'' | '\\' => seen.push(letter),
+            _ => seen.extend(letter.escape_debug()),
+        }
+    }
+    seen
 }
 
 fn takes_to_value(takes: &[(String, String)]) -> Value {

@@ -308,7 +308,7 @@ pub(super) async fn prepare_image(
 /// Refuses what may not go ahead, or not yet.
 fn check_allowed(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
     match &decision.verdict {
-        Verdict::Ask(question) => Err(asking::needed(question, None)),
+        Verdict::Ask(question) => Err(asking::needed(question)),
         Verdict::Allowed | Verdict::Denied(_) => check_verdict(decision, tool),
     }
 }

@@ -26,7 +26,7 @@ pub struct Asked {
     pub surface: String,
 }
 
-/// What the owner is shown of a question. It is the asker's word and binds nobody.
+/// What the owner is shown of a question, as the asker writes it. It says whose the answer is, and binds nobody else.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Shown {
     /// The package, the arguments and the reason, as the asker writes them.
@@ -176,29 +176,28 @@ impl State {
         Ok(rows.into_iter().map(ticket).collect())
     }
 
-    /// The ticket of this very call of a session that was answered and not used yet: whoever makes the same call again need
-    /// not remember it, and neither need whoever makes it for them.
+    /// The tickets of this very call that were answered and not used yet, the last answer first: whoever makes the same call
+    /// again need not remember its ticket, and neither need whoever makes it for them.
     pub async fn answered(
         &self,
         call: &Asked,
-        session: &str,
         now: Time,
-    ) -> Result<Option<TicketId>, StateError> {
-        let found: Option<(String,)> = query(
-            "SELECT id FROM tickets WHERE package = $1 AND action = $2 AND arguments = $3 \
-             AND surface = $4 AND session = $5 AND answer IS NOT NULL AND used IS NULL \
-             AND expires > $6 ORDER BY answered DESC, id LIMIT 1",
+    ) -> Result<Vec<(TicketId, Shown)>, StateError> {
+        let found: Vec<(String, String, String)> = query(
+            "SELECT id, shown, session FROM tickets WHERE package = $1 AND action = $2 \
+             AND arguments = $3 AND surface = $4 AND answer IS NOT NULL AND used IS NULL \
+             AND expires > $5 ORDER BY answered DESC, id",
         )
         .bind(&call.package)
         .bind(&call.action)
         .bind(&call.arguments)
         .bind(&call.surface)
-        .bind(session)
         .bind(now.unix_millis())
-        .fetch_optional(&mut self.connection().await?)
+        .fetch_all(&mut self.connection().await?)
         .await
         .map_err(|error| self.failed("look for an answer", error))?;
-        Ok(found.map(|(id,)| TicketId(id)))
+        let one = |(id, text, session)| (TicketId(id), Shown { text, session });
+        Ok(found.into_iter().map(one).collect())
     }
 
     /// Uses up a ticket without a call: what it allows is allowed by a rule from now on, and should not outlive that rule.

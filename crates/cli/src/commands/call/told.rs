@@ -122,9 +122,9 @@ pub(in crate::commands) fn failure(error: &CallError, blocked: &[Blocked], tool:
             )),
             _ => failure,
         },
-        Kind::NeedsApproval(question) if question.is_first => failure.hint(format!(
+        Kind::NeedsApproval(open) if open.question.is_first => failure.hint(format!(
             "--approve approves this one call; `haft approve always {package} {}` every one",
-            shell::word(&question.action)
+            shell::word(&open.question.action)
         )),
         Kind::NeedsApproval(_) => failure.hint("--approve approves this one call"),
         Kind::Distrusted => failure.hint(format!(

@@ -32,6 +32,8 @@ pub(super) struct Question {
     /// What the owner calls the client, and what its program says that it is.
     pub(super) client: Option<String>,
     pub(super) client_says: Option<String>,
+    /// Where the tool would be called from.
+    pub(super) folder: Option<String>,
     pub(super) expires: Moment,
     pub(super) left: String,
     pub(super) because: String,
@@ -86,6 +88,7 @@ impl Question {
             expires: Moment::new(ticket.expires, now),
             left: left(ticket.expires, now),
             because: shown["because"].as_str().unwrap_or_default().to_owned(),
+            folder: shown["folder"].as_str().map(str::to_owned),
             message: shown["message"].as_str().map(str::to_owned),
             arguments: arguments(&shown["input"]),
             steps: shown["steps"].as_array().into_iter().flatten().map(step).collect(),
