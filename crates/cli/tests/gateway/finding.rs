@@ -104,6 +104,10 @@ fn a_tool_that_is_not_there_is_asked_for_and_the_owner_finds_the_request() {
     let requests = desk.done(&["approve", "requests", "--json"]).json();
     assert_eq!(requests[0]["tool"], "acme.pdf.read");
     assert_eq!(requests[0]["why"], "to read a contract");
+    assert_eq!(
+        (&requests[0]["surface"], &requests[0]["client"]),
+        (&json!("mcp"), &json!("anybody"))
+    );
     // The same wish twice is one.
     gate.call(
         "/mcp",
@@ -111,7 +115,9 @@ fn a_tool_that_is_not_there_is_asked_for_and_the_owner_finds_the_request() {
         json!({ "tool": "acme.pdf.read", "why": "to read a contract" }),
     );
     assert_eq!(desk.done(&["approve", "requests", "--json"]).json().as_array().unwrap().len(), 1);
-    assert_eq!(gate.call("/mcp", "request_tool", json!({}))["isError"], true);
+    for odd in [json!({}), json!({ "tool": "a\u{1b}[2J", "why": "b" })] {
+        assert_eq!(gate.call("/mcp", "request_tool", odd)["isError"], true);
+    }
     // One is dismissed by its name, and the others stay.
     let other = json!({ "tool": "acme.mail", "why": "to write" });
     gate.call("/mcp", "request_tool", other);

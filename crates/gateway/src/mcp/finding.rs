@@ -224,8 +224,11 @@ async fn request(
         let words = format!("`tool` and `why` are texts of 1 to {LONGEST_WISH} bytes");
         return Ok(wrong(asked, &words));
     };
+    if tool.chars().any(char::is_control) {
+        return Ok(wrong(asked, "`tool` is an id or a name, on one line"));
+    }
     let (surface, at) = (asked.surface().name().to_owned(), host::records::now());
-    let wish = Wish { tool, why, surface, at };
+    let wish = Wish { tool, why, surface, client: Some(asked.client.name.clone()), at };
     let noted = stock.host.records().state.wish(&wish).await;
     noted.map_err(|error| Error::new(Code::Internal, error.to_string()))?;
     let page = gateway.console.as_deref().map(|url| format!(", or at {url}"));

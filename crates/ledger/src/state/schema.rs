@@ -21,6 +21,7 @@ const VERSIONS: &[&str] = &[
     include_str!("version_7.sql"),
     include_str!("version_8.sql"),
     include_str!("version_9.sql"),
+    include_str!("version_10.sql"),
 ];
 
 /// The version of a database that has them all.

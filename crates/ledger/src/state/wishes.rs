@@ -16,8 +16,20 @@ pub struct Wish {
     pub why: String,
     /// Where the wish came from.
     pub surface: String,
+    /// Which client said it, as its owner knows it, where that is known.
+    pub client: Option<String>,
     /// When it was last said.
     pub at: Time,
+}
+
+impl Wish {
+    /// Who said it, for people.
+    pub fn by(&self) -> String {
+        match &self.client {
+            Some(client) => format!("{client} over {}", self.surface),
+            None => self.surface.clone(),
+        }
+    }
 }
 
 impl State {
@@ -26,13 +38,15 @@ impl State {
         let failed = |error| self.failed("note a wish", error);
         let mut connection = self.connection().await?;
         query(
-            "INSERT INTO wishes VALUES ($1, $2, $3, $4) ON CONFLICT (tool, why) DO UPDATE \
-             SET surface = excluded.surface, at = excluded.at",
+            "INSERT INTO wishes (tool, why, surface, at, client) VALUES ($1, $2, $3, $4, $5) \
+             ON CONFLICT (tool, why) DO UPDATE \
+             SET surface = excluded.surface, at = excluded.at, client = excluded.client",
         )
         .bind(&wish.tool)
         .bind(&wish.why)
         .bind(&wish.surface)
         .bind(wish.at.unix_millis())
+        .bind(wish.client.as_deref())
         .execute(&mut connection)
         .await
         .map_err(failed)?;
@@ -49,13 +63,16 @@ impl State {
 
     /// All wishes, the newest first.
     pub async fn wishes(&self) -> Result<Vec<Wish>, StateError> {
-        let rows: Vec<(String, String, String, i64)> =
-            query("SELECT tool, why, surface, at FROM wishes ORDER BY at DESC, tool, why")
+        type Row = (String, String, String, i64, Option<String>);
+        let rows: Vec<Row> =
+            query("SELECT tool, why, surface, at, client FROM wishes ORDER BY at DESC, tool, why")
                 .fetch_all(&mut self.connection().await?)
                 .await
                 .map_err(|error| self.failed("read wishes", error))?;
-        let wish =
-            |(tool, why, surface, at)| Wish { tool, why, surface, at: Time::from_unix_millis(at) };
+        let wish = |(tool, why, surface, at, client)| {
+            let at = Time::from_unix_millis(at);
+            Wish { tool, why, surface, client, at }
+        };
         Ok(rows.into_iter().map(wish).collect())
     }
 

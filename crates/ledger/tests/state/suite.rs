@@ -354,6 +354,7 @@ fn the_last_wishes_are_kept_and_the_same_one_once() {
             tool: tool.into(),
             why: "w".into(),
             surface: "mcp".into(),
+            client: (millis > 100).then(|| "laptop".into()),
             at: at(millis),
         };
         for number in 0..105 {

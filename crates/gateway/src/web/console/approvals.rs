@@ -41,7 +41,7 @@ struct Known {
 struct Wanted {
     tool: String,
     why: String,
-    surface: String,
+    by: String,
     at: Moment,
     /// Where its card is, and where others like it are found.
     card: String,
@@ -97,9 +97,9 @@ fn of_wish(wish: Wish, now: ledger::Time) -> Wanted {
         card: format!("/install/card?what={tool}"),
         search: format!("/install?q={tool}"),
         at: Moment::new(wish.at, now),
+        by: wish.by(),
         tool: wish.tool,
         why: wish.why,
-        surface: wish.surface,
     }
 }
 
