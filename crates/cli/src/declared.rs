@@ -187,7 +187,10 @@ fn kept_as(input: &Input) -> Option<String> {
 }
 
 /// What may have been meant by a name that is none of the known ones.
-fn missing<'n>(name: &str, known: impl Iterator<Item = &'n str> + Clone) -> Option<String> {
+pub(crate) fn missing<'n>(
+    name: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+) -> Option<String> {
     if known.clone().any(|one| one == name) {
         return None;
     }

@@ -7,7 +7,7 @@ use install::project::View;
 use policy::Policy;
 use policy::policy::{Doubt, Which};
 
-use crate::declared::Declared;
+use crate::declared::{Declared, missing};
 use crate::exit::Failure;
 use crate::home::Home;
 use crate::installed;
@@ -75,20 +75,45 @@ fn of_shown(policy: &Policy, home: &Home) -> Result<Vec<Doubt>, Failure> {
     }
     let view = project::view(home, Printer::silent())?;
     let doubts = all.into_iter().flat_map(|(key, which)| {
-        let absent = absent(which, &view);
-        absent.map(move |message| Doubt::new(&*key, message)).collect::<Vec<_>>()
+        let absent = absent(which, &view, home).into_iter();
+        absent.map(move |message| Doubt::new(&*key, message))
     });
     Ok(doubts.collect())
 }
 
-/// What to say of each that is meant by name and is not installed.
+/// What to say of each that is meant by name and is not there: the package, or the action of it.
 pub(crate) fn absent<'a>(
     which: impl IntoIterator<Item = &'a Which>,
     view: &View,
-) -> impl Iterator<Item = String> {
+    home: &Home,
+) -> Vec<String> {
     let there = view.listed();
-    let absent = which.into_iter().filter(move |one| !there.iter().any(|two| one.is_of(&two.id)));
-    absent.map(|one| format!("nothing that is installed is `{}`", line(&one.to_string())))
+    let of_one = |one: &Which| {
+        let meant: Vec<_> = there.iter().filter(|two| one.is_of(&two.id)).collect();
+        if meant.is_empty() {
+            return Some(format!("nothing that is installed is `{}`", line(&one.to_string())));
+        }
+        let action = one.action()?;
+        let mut known = Vec::new();
+        for package in &meant {
+            // Of what cannot be read it is not known what it has, nor of a server that nobody asked.
+            let found = installed::unlinked(&package.id, home, Printer::silent()).ok()?;
+            let before = known.len();
+            for tool in found.tools {
+                let approved = tool.surface.iter().flat_map(|surface| surface.tools());
+                let approved = approved.filter_map(|one| one["name"].as_str());
+                known.extend(approved.map(str::to_owned));
+                known.extend(tool.package.actions.into_iter().map(|action| action.name));
+            }
+            if known.len() == before {
+                return None;
+            }
+        }
+        let near = missing(action, known.iter().map(String::as_str))?;
+        let ids: Vec<_> = meant.iter().map(|package| line(&package.id)).collect();
+        Some(format!("there is no action `{}` in {}{near}", line(action), ids.join(", ")))
+    };
+    which.into_iter().filter_map(of_one).collect()
 }
 
 /// A folder of a policy, in which `~` is the owner's own.

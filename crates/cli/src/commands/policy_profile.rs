@@ -76,7 +76,7 @@ pub(super) fn run(
             }
             write(home, &added(&text, name, &profile)?)?;
             let view = project::view(home, printer)?;
-            for words in absent(profile.tools.iter().chain(&profile.pinned), &view) {
+            for words in absent(profile.tools.iter().chain(&profile.pinned), &view, home) {
                 printer.warn(&words);
             }
             tell(

@@ -118,6 +118,12 @@ fn profiles_are_written_into_the_policy_and_taken_out_again() {
     let checked = desk.done(&["policy", "check"]).stderr;
     let doubt = "warning: `profile.typo.tools`: nothing that is installed is `oen`";
     assert!(checked.contains(doubt) && checked.matches("warning").count() == 1, "{checked}");
+    // An action that nothing of the kind has is none either.
+    let doubtful = desk.done(&["policy", "profile", "add", "wrong", "two#sya", "one#say"]).stderr;
+    let doubt = "there is no action `sya` in mcpb:two; did you mean `say`?";
+    assert!(doubtful.contains(doubt) && !doubtful.contains("one"), "{doubtful}");
+    let checked = desk.done(&["policy", "check"]).stderr;
+    assert!(checked.contains(&format!("`profile.wrong.tools`: {doubt}")), "{checked}");
     // What was there before is as it was.
     let text = std::fs::read_to_string(desk.path("home/policy.toml")).unwrap();
     assert!(

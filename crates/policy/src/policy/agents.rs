@@ -120,6 +120,11 @@ impl Which {
         self.action.as_deref().is_none_or(|one| one == action) && self.is_of(canonical)
     }
 
+    /// The one action that is meant, where it is one.
+    pub fn action(&self) -> Option<&str> {
+        self.action.as_deref()
+    }
+
     /// Whether something of a package may be meant.
     pub fn is_of(&self, canonical: &str) -> bool {
         let has_dialect =
