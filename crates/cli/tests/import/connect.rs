@@ -73,6 +73,11 @@ fn every_client_is_connected_and_disconnected_without_a_trace() {
             assert_eq!(undone["state"], "absent", "{client}");
         }
     }
+    // Nor is there anything to undo of a client that was never here.
+    let elsewhere = Desk::new();
+    let undone = elsewhere.done(&["connect", "cursor", "--undo", "--json"]).json();
+    assert_eq!(undone["state"], "absent");
+    assert!(!elsewhere.path(".cursor").exists());
     let ran = desk.haft(&["connect", "claude-desktop", "--project"]);
     assert_eq!(ran.code, 2, "{}", ran.stderr);
     assert!(ran.stderr.contains("claude-desktop keeps no settings in projects"), "{}", ran.stderr);

@@ -74,7 +74,7 @@ pub(crate) fn run(args: &ConnectArgs, home: &Home, json_wanted: bool, printer: P
     } else {
         client.of_user(&user)
     };
-    let placed = place::find(client, place, &user)?;
+    let placed = place::find(client, place, &user, args.undo)?;
     let serves = Serves::Installed { profile: args.profile.clone() };
     let ours = clients::ours(&args.name, &clients::program()?, serves, home);
     let is_thrown_away = home.is_thrown_away();

@@ -36,7 +36,13 @@ impl Placed {
 }
 
 /// Finds the file, and refuses one that a link has put out of bounds: what is in a project may be a stranger's.
-pub(super) fn find(client: Client, place: Place, user: &User) -> Result<Placed, Failure> {
+/// Whoever takes an entry back needs no place for it.
+pub(super) fn find(
+    client: Client,
+    place: Place,
+    user: &User,
+    is_undone: bool,
+) -> Result<Placed, Failure> {
     let Place { path: typed, form, project } = place;
     let bounds = match &project {
         Some(project) => vec![project.clone()],
@@ -69,8 +75,18 @@ pub(super) fn find(client: Client, place: Place, user: &User) -> Result<Placed, 
             let folder = above.join(folder.file_name().unwrap_or_default());
             Ok(absent(folder.join(name), Some(folder)))
         }
+        _ if is_undone && is_free => Ok(absent(without_links(&typed), None)),
         _ => Err(no_folder(client, folder)),
     }
+}
+
+/// The path to what is not there, by what of it is.
+fn without_links(path: &Path) -> PathBuf {
+    let whole = path.ancestors().find_map(|above| {
+        let rest = path.strip_prefix(above).ok()?;
+        Some(above.canonicalize().ok()?.join(rest))
+    });
+    whole.unwrap_or_else(|| path.to_owned())
 }
 
 fn check_bounds(typed: &Path, path: &Path, bounds: &[PathBuf]) -> Result<(), Failure> {
