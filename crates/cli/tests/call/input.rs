@@ -216,6 +216,22 @@ fn the_values_that_a_member_takes_are_told() {
     let told = desk.call(&[&tool, r#"{"unit":"x"}"#, "--json"]).json();
     let takes = &told["error"]["details"]["takes"][0];
     assert_eq!((&takes["values"][1], &takes["more_values"]), (&json!("u1"), &json!(8)), "{told}");
+    // They may stand somewhere else in the schema, as models of Python have it.
+    let schema = json!({
+        "type": "object", "$defs": {"Unit": {"type": "string", "enum": ["c", "f"]}},
+        "properties": {
+            "unit": {"$ref": "#/$defs/Unit"},
+            "other": {"anyOf": [{"$ref": "#/$defs/Unit"}, {"type": "null"}], "default": null},
+        },
+    });
+    let tool =
+        json!({"tools": [{"name": "run", "command": ["./tools/bin/run"], "schema": schema}]});
+    let tool = desk.write("pkg/tools.json", &tool.to_string());
+    let told = desk.call(&[&tool, r#"{"unit":"x"}"#, "--json"]).json();
+    let [unit, other] = ["unit", "other"].map(
+        |name| json!({"name": name, "type": "string", "required": false, "values": ["c", "f"]}),
+    );
+    assert_eq!(told["error"]["details"]["takes"], json!([unit, other]), "{told}");
 }
 
 #[test]
@@ -230,6 +246,11 @@ fn what_is_wrong_with_an_input_is_said_in_plain_words() {
         ),
         (&["run", "[1]"], "error: the input must be a JSON object, not an array\n"),
         (&["run", "3"], "error: the input must be a JSON object, not a number\n"),
+        (
+            &["run", "a=x y"],
+            "error: the input is a JSON object, and `a=x y` is none\nhint: write it as: '{\"a\":\"x y\"}'\n",
+        ),
+        (&["n=1"], "error: the input is a JSON object, and `n=1` is none\n"),
         (&["{\"a\":\"1\"}", "run"], "error: NAME comes before the input, and `run` is no input\n"),
         (&["run", &folder], "error: failed to read "),
     ] {

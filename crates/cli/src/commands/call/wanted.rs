@@ -10,6 +10,7 @@ use manifest::dialect::Dialect;
 use manifest::model::Action;
 use manifest::shape::suggest;
 use policy::Surface;
+use serde_json::{Value, json};
 
 use super::told::{Unmade, failed};
 use crate::exit::{Exit, Failure};
@@ -77,7 +78,15 @@ impl Wanted {
             let message = format!("`{}` is one word too many", line(more));
             return Err(Failure::invalid(message).hint("with --from it is [NAME] [INPUT]"));
         }
-        match self.rest() {
+        let (first, second) = self.rest();
+        if let Some((word, meant)) =
+            [first, second].into_iter().flatten().find_map(|word| as_pair(word))
+        {
+            let message = format!("the input is a JSON object, and `{}` is none", line(word));
+            let meant = shell::word(&meant.to_string());
+            return Err(Failure::invalid(message).hint(format!("write it as: {meant}")));
+        }
+        match (first, second) {
             (Some(name), Some(input)) if is_input(name) && !is_input(input) => {
                 let message =
                     format!("NAME comes before the input, and `{}` is no input", line(input));
@@ -122,6 +131,14 @@ const READING: Duration = Duration::from_secs(10);
 /// Whether a word that stands alone is an input, and no name of an action.
 fn is_input(word: &str) -> bool {
     word == "-" || word.starts_with(['{', '[', '"', '@'])
+}
+
+/// A word that is a member of the input as other programs take it, and the input that is meant.
+fn as_pair(word: &str) -> Option<(&str, Value)> {
+    let (name, text) = word.split_once('=').filter(|_| !is_input(word))?;
+    let is_name = |letter: char| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '-');
+    let value = serde_json::from_str(text).unwrap_or_else(|_| Value::from(text));
+    (!name.is_empty() && name.chars().all(is_name)).then(|| (word, json!({ name: value })))
 }
 
 /// Asks those that say only when they run what they can do, MCP servers, where no other has the action. Among several
