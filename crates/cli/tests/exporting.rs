@@ -58,6 +58,9 @@ fn what_is_installed_is_exported_in_every_format() {
     let told = exported(&desk, &["--format", "mcp"]);
     assert!(!exposed(&told).contains(&"coin_toss".to_owned()));
     assert_eq!(told["notes"], json!(["`mcpb:coin` is left out: it is disabled"]));
+    desk.done(&["revoke", "coin", "--yes"]);
+    let told = exported(&desk, &["--format", "mcp"]);
+    assert_eq!(told["notes"], json!(["`mcpb:coin` is left out: it was revoked"]));
     // So is what is no more what was agreed to.
     let active = desk.path("home/tools/demo.echo").canonicalize().unwrap();
     fs::write(active.join("echo.py"), "print(1)").unwrap();

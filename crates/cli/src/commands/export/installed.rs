@@ -74,9 +74,15 @@ fn gathered(home: &Home, printer: Printer) -> Result<(Vec<Tool>, Vec<String>), F
         printer.note("nothing is installed; `haft install` takes a path, an address or the id of a tool in a registry");
     }
     let runtime = owner::runtime()?;
+    let revoked = installed::home(home).read()?.revoked;
     let (mut tools, mut notes) = (Vec::new(), Vec::new());
     for (id, found) in all {
+        let is_revoked = revoked.get(&id).is_some();
         let id = line(&id);
+        if is_revoked {
+            notes.push(format!("`{id}` is left out: it was revoked"));
+            continue;
+        }
         let mut tool = match found {
             Ok(tool) => tool,
             Err(failure) => {
