@@ -146,6 +146,14 @@ fn definitions_are_told_by_profile_with_what_is_known_and_as_many_as_fit() {
     let (_, fitting) = get(&agent, "format=mcpkg&budget=60");
     assert_eq!(fitting, budget);
     assert!(fitting.as_array().unwrap().len() < told.as_array().unwrap().len(), "{fitting}");
+    let own = [("authorization", &*format!("Bearer {agent}"))];
+    let counted = |query: &str| {
+        let answer = gate.send("GET", &format!("/v1/tools.json?{query}"), &own, "");
+        answer.headers.get("haft-left-out").cloned()
+    };
+    let left_out = told.as_array().unwrap().len() - fitting.as_array().unwrap().len();
+    assert_eq!(counted("format=mcpkg&budget=60"), Some(left_out.to_string()));
+    assert_eq!((counted("budget=60000").as_deref(), counted("")), (Some("0"), None));
     for wrong in ["format=odd", "budget=0", "budget=x", "context=1", "context=true", "formt=mcp"] {
         let (status, told) = get(&agent, wrong);
         assert_eq!((status, &told["error"]["code"]), (400, &json!("bad_input")), "{wrong}");

@@ -103,7 +103,7 @@ fn pages_that_the_owner_let_in_can_use_the_gateway_and_no_others() {
             assert_eq!(answer.status, status, "{answer:?}");
             assert_eq!(answer.headers["access-control-allow-origin"], PAGE);
             let read = &answer.headers["access-control-expose-headers"];
-            assert_eq!(read, "mcp-session-id, www-authenticate");
+            assert_eq!(read, "mcp-session-id, www-authenticate, haft-left-out");
             assert!(answer.headers["vary"].contains("origin"), "{answer:?}");
             assert!(!answer.headers.contains_key("access-control-allow-credentials"));
         }
@@ -340,6 +340,13 @@ fn tokens_are_shown_once_and_kept_as_digests() {
     desk.refused(&["token", "rm", "nobody"], 3, "no token");
     // Whoever means days would have seconds.
     desk.refused(&["token", "new", "x", "--expires", "30"], 2, "with its unit, such as 12h or 30d");
+    for never in ["never", "30y", "999999d"] {
+        desk.refused(
+            &["token", "new", "x", "--expires", never],
+            2,
+            "it counts until it is removed",
+        );
+    }
     desk.refused(&["serve", "--listen", "0.0.0.0:0", "--without-token"], 2, "this machine alone");
     desk.refused(&["serve", "--host", "bad host"], 2, "write a name such as");
     // One whose time is over is told from one that counts.

@@ -356,7 +356,13 @@ fn what_is_too_large_or_asked_for_in_another_way_is_told_as_everything_else() {
         let (status, told) = ask(&gate, "POST", path, &agent, &large);
         assert_eq!((status, told["error"]["code"].as_str()), (413, Some("too_large")), "{path}");
     }
-    for (method, path) in [("POST", "/v1/tools.json"), ("GET", "/v1/tools/demo_echo/call")] {
+    for (method, path) in [
+        ("POST", "/v1/tools.json"),
+        ("GET", "/v1/tools/demo_echo/call"),
+        ("POST", "/healthz"),
+        ("POST", "/approvals"),
+        ("POST", "/sign-in/x"),
+    ] {
         let (status, told) = ask(&gate, method, path, &agent, "");
         assert_eq!((status, told["error"]["code"].as_str()), (405, Some("bad_method")), "{path}");
         assert!(told["error"]["message"].as_str().unwrap().starts_with(method), "{told}");

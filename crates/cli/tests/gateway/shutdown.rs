@@ -120,6 +120,21 @@ fn whoever_listens_is_told_that_the_host_is_gone() {
     let told = client.next();
     assert_eq!(told["method"], "notifications/cancelled", "{told}");
     assert_eq!(told["params"]["requestId"], "l");
+    // Over HTTP its request ends, which is no failure.
+    let mut gate = Gate::open(&desk, &["--without-token"]);
+    let process = gate.process.id();
+    let answer = std::thread::scope(|scope| {
+        let listening = scope.spawn(|| {
+            let wanted = json!({ "notifications": { "toolsListChanged": true } });
+            gate.ask_as("/mcp", &[], &json!({}), "subscriptions/listen", wanted).last()
+        });
+        let counted = || gate.send("GET", "/metrics", &[], "").body;
+        until("it listens", || counted().contains("\nhaft_clients 1\n"));
+        terminate(process);
+        listening.join().unwrap()
+    });
+    assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+    assert_eq!(gate.process.wait().unwrap().code(), Some(0));
 }
 
 #[test]

@@ -18,6 +18,7 @@ use tokio::sync::mpsc;
 use super::client::{Client, Line, lock};
 use super::error::{Code, Error};
 use super::headers;
+use super::listen;
 use super::message::{self, Message};
 use super::revision::Revision;
 use super::serve::{self, Taken, Whole};
@@ -299,10 +300,12 @@ async fn answer(
     let (gone, id) = (CancellationToken::new(), taken.whole.id.clone());
     let working = {
         let (gone, line, id) = (gone.clone(), line.clone(), id.clone());
+        // Whoever only listens is refused nothing when that ends.
+        let ended = (taken.whole.method == listen::METHOD).then(|| listen::ended(&id));
         async move {
             let answer = tokio::select! {
                 answer = serve::answer(&gateway, &client, taken, &line) => {
-                    answer.unwrap_or_else(|| Err(serve::called_off()))
+                    answer.unwrap_or_else(|| ended.ok_or_else(serve::called_off))
                 }
                 // In a session, whoever lost the connection has called nothing off.
                 () = gone.cancelled(), if !is_in_session => {

@@ -40,6 +40,15 @@ const LISTS: [(&str, &str); 3] = [
     ("resourcesListChanged", "resources"),
 ];
 
+/// The method.
+pub(crate) const METHOD: &str = "subscriptions/listen";
+
+/// What whoever listened is told at the end: it was no failure.
+pub(crate) fn ended(id: &Id) -> String {
+    let about = json!({ key::SUBSCRIPTION: id.to_value() });
+    json!({ "resultType": "complete", "_meta": about }).to_string()
+}
+
 /// Listens until it is called off or nobody is there any more.
 pub(crate) async fn listen(
     gateway: &Arc<Gateway>,
@@ -85,7 +94,7 @@ pub(crate) async fn listen(
         () = asked.line.closed() => {}
         () = watching::keep_for(gateway, asked, &subscription.watches, &tell), if watches => {}
     }
-    Ok(json!({ "resultType": "complete", "_meta": { key::SUBSCRIPTION: about } }).to_string())
+    Ok(ended(&asked.id))
 }
 
 /// The resources that a filter names, each once, and only so many of them.

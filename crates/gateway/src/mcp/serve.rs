@@ -198,9 +198,7 @@ async fn dispatch(
         "prompts/get" => Box::pin(servers::prompt(gateway, asked, params)).await,
         "resources/read" => Box::pin(servers::read(gateway, asked, params)).await,
         "completion/complete" => Box::pin(servers::complete(gateway, asked, params)).await,
-        "subscriptions/listen" if stateless => {
-            Box::pin(listen::listen(gateway, asked, &params)).await
-        }
+        listen::METHOD if stateless => Box::pin(listen::listen(gateway, asked, &params)).await,
         "tasks/get" | "tasks/update" | "tasks/cancel" if stateless => {
             Box::pin(tasks::answer(gateway, asked, method, params)).await
         }

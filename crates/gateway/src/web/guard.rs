@@ -44,7 +44,9 @@ impl Guard {
         let host = said.next().and_then(|host| host.to_str().ok()).unwrap_or_default();
         let host = host.to_ascii_lowercase();
         if said.next().is_some() || !self.is_ours(&host) {
-            return Err("this is no name of this gateway; `haft serve --host NAME` adds one");
+            return Err(
+                "the request is for another name than this gateway has; its owner adds one with `haft serve --host NAME`",
+            );
         }
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();

@@ -63,7 +63,7 @@ fn of_tools() -> Value {
                 { "name": "context", "in": "query", "schema": { "type": "boolean", "default": false },
                     "description": "For mcpkg: with the examples of each, and how its tests went the last time" },
                 { "name": "budget", "in": "query", "schema": { "type": "integer", "minimum": 1, "maximum": u64::MAX },
-                    "description": "Only the best whose definitions together take about so many tokens" },
+                    "description": "Only the best whose definitions together take about so many tokens; the header `Haft-Left-Out` says how many are not among them" },
             ],
             "responses": with_refusals(answer("Definitions", &json!({ "type": ["array", "object"] })), &["400", "404", "503"]),
         })) },

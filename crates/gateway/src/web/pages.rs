@@ -27,7 +27,8 @@ const SENT: &str = "authorization, content-type, accept, mcp-protocol-version, m
 const ARGUMENT: &str = "mcp-param-";
 
 /// What they may read of the head of an answer.
-const READ: HeaderValue = HeaderValue::from_static("mcp-session-id, www-authenticate");
+const READ: HeaderValue =
+    HeaderValue::from_static("mcp-session-id, www-authenticate, haft-left-out");
 
 /// For how many seconds a browser need not ask again.
 const AGE: HeaderValue = HeaderValue::from_static("600");

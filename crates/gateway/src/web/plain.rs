@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::extract::{Path, Request, State};
 use axum::http::header::{CONTENT_TYPE, RETRY_AFTER};
-use axum::http::{HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use host::{CallError, Kind, Output, TraceContext};
 use ledger::Time;
@@ -22,6 +22,9 @@ use crate::refusal;
 use crate::shelf::{Shelved, Stock};
 use crate::view::{List, View};
 use crate::watch::context_of_head;
+
+/// How many tools did not fit into the budget; the definitions have no place for it.
+const LEFT_OUT: HeaderName = HeaderName::from_static("haft-left-out");
 
 /// The definitions of all tools, in one of the formats.
 pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Response {
@@ -67,13 +70,18 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
         let context = wanted.context.then(|| steward.context(&tools, &measured));
         let order = wanted.budget.map(|_| steward.order(&measured)).transpose()?;
         let mut exported = exported(&stock, &view, format, order.as_deref(), context.as_ref());
-        if let Some(budget) = wanted.budget {
-            exported.fit(budget);
-        }
-        Ok::<_, String>(exported.document)
+        let spent = wanted.budget.map(|budget| exported.fit(budget));
+        Ok::<_, String>((exported.document, spent))
     };
     match tokio::task::spawn_blocking(write).await {
-        Ok(Ok(document)) => json_of(StatusCode::OK, &document),
+        Ok(Ok((document, spent))) => {
+            let mut response = json_of(StatusCode::OK, &document);
+            if let Some(spent) = spent {
+                let left_out = HeaderValue::from(spent.left_out.len());
+                response.headers_mut().insert(LEFT_OUT, left_out);
+            }
+            response
+        }
         Ok(Err(words)) => unavailable(&words),
         Err(error) => unavailable(&error.to_string()),
     }
