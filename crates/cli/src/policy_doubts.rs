@@ -3,6 +3,7 @@
 
 use std::path::PathBuf;
 
+use host::surface::Surface;
 use install::project::View;
 use policy::Policy;
 use policy::policy::{Doubt, Which};
@@ -100,7 +101,7 @@ pub(crate) fn absent<'a>(
             let found = installed::unlinked(&package.id, home, Printer::silent()).ok()?;
             let before = known.len();
             for tool in found.tools {
-                let approved = tool.surface.iter().flat_map(|surface| surface.tools());
+                let approved = tool.surface.iter().flat_map(Surface::tools);
                 let approved = approved.filter_map(|one| one["name"].as_str());
                 known.extend(approved.map(str::to_owned));
                 known.extend(tool.package.actions.into_iter().map(|action| action.name));
