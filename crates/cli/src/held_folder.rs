@@ -143,7 +143,9 @@ mod tests {
         let foreign =
             ["calls", "call-notes", "call-1-", "call-1-x"].map(|name| parent.path().join(name));
         fs::create_dir_all(left.join("files")).unwrap();
-        foreign.iter().for_each(|folder| fs::create_dir(folder).unwrap());
+        for folder in &foreign {
+            fs::create_dir(folder).unwrap();
+        }
         assert_eq!(held(parent.path(), PREFIX).len(), 2);
         sweep(parent.path(), PREFIX);
         assert!(running.path.exists() && other.path.exists() && !left.exists());
