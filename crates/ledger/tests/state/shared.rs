@@ -4,6 +4,7 @@ use std::error::Error;
 use std::time::Duration;
 
 use ledger::state::shared::Replica;
+use ledger::state::wishes::Wish;
 use ledger::state::{Database, StateErrorKind};
 use ledger::{State, StateError};
 use sqlx::{Connection, PgConnection};
@@ -77,6 +78,25 @@ fn a_newer_database_is_refused() {
         let error = State::join(&database).await.unwrap_err();
         assert!(matches!(error, StateError::Newer { found: 99, known: 2, .. }), "{error:?}");
         assert_eq!(error.kind(), StateErrorKind::Broken);
+    });
+}
+
+#[test]
+fn an_older_database_is_brought_up_with_what_is_in_it() {
+    let Some(server) = server() else { return };
+    let address = server.database();
+    let database = Database::parse(&address).unwrap();
+    block_on(async {
+        State::join(&database).await.unwrap().close().await.unwrap();
+        let before = "ALTER TABLE wishes DROP COLUMN client; \
+            INSERT INTO wishes VALUES ('pdf', 'to read', 'mcp', 1); UPDATE haft_state SET version = 1";
+        done(&address, before).await;
+        let state = State::join(&database).await.unwrap();
+        let [old] = &state.wishes().await.unwrap()[..] else { panic!("not one wish") };
+        assert_eq!((&*old.tool, &old.client), ("pdf", &None));
+        let new = Wish { client: Some("laptop".into()), ..old.clone() };
+        state.wish(&new).await.unwrap();
+        assert_eq!(state.wishes().await.unwrap(), [new]);
     });
 }
 
