@@ -270,10 +270,13 @@ impl By<'_> {
             && ["client", "has_token", "client_says", "folder"].into_iter().all(is_same)
     }
 
-    /// Whether a question of theirs waits by which the owner is shown the same.
+    /// Whether a question of theirs waits by which the owner is shown the same. What one conversation asks of several replicas
+    /// is asked from the folder of each.
     fn would_ask(&self, shown: &Shown) -> bool {
         let mut before = read(shown);
-        before["by"] = self.told["by"].clone();
+        for key in ["by", "folder"] {
+            before[key] = self.told[key].clone();
+        }
         before == *self.told && self.has_asked(shown)
     }
 }
