@@ -109,7 +109,7 @@ impl std::fmt::Display for TokenError {
             Self::Taken => write!(out, "there is a token of that name already"),
             Self::Missing => write!(out, "there is no token of that name"),
             Self::Tokenless => {
-                write!(out, "whoever shows no token is called that, and no token is")
+                write!(out, "that is what whoever shows no token is called; choose another name")
             }
             Self::Name => write!(
                 out,

@@ -46,11 +46,13 @@ pub(crate) fn run(
         }
         Err(error) => {
             let mut failure = missing("nothing serves this home".to_owned());
+            // What runs is more likely to be meant.
             for other in Home::thrown_away() {
                 let other = shell::word(&other.display().to_string());
-                failure = failure.hint(format!(
+                let hint = format!(
                     "`export HAFT_HOME={other}` leads to the home of a `haft up` that runs"
-                ));
+                );
+                failure.hints.insert(0, hint);
             }
             // Where there is nobody, the words of the system add nothing.
             let is_nobody =
