@@ -278,7 +278,7 @@ fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
                 stdin.push_str(value.expose());
                 stdin.push('\n');
             }
-            vec!["install", "--yes", "--env-stdin", "--card", card, "--", what]
+            vec!["install", "--yes", "--env-stdin", "--shown", "--card", card, "--", what]
         }
         Deed::Bring { id } => vec!["install", "--yes", "--", id],
         Deed::Reset => vec!["reset", "--yes"],

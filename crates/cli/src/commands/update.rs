@@ -155,6 +155,8 @@ pub(crate) fn run(
         if !args.check {
             let agreed = match (newer.asks(), args.yes) {
                 (false, _) => agreed_before,
+                // Whoever names the version has been shown it.
+                (true, true) if args.expect.is_some() => Agreement::Elsewhere,
                 (true, true) => Agreement::Beforehand,
                 (true, false) => Agreement::Asked,
             };

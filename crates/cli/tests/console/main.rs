@@ -42,11 +42,6 @@ fn the_owner_installs_watches_answers_and_revokes() {
         return;
     };
     let desk = Desk::new();
-    write_below(
-        &desk.path("home"),
-        "policy.toml",
-        "[trust]\nallow = [\"local\", \"verified\", \"community\"]\n",
-    );
     let _shop = shop(&desk);
     let examples = repository().join("examples/mcpkg");
     for name in ["text-clean", "text-stats", "pipeline"] {

@@ -30,7 +30,8 @@ pub(crate) fn check_allowed(
         }
         None => {}
     }
-    let is_asked = matches!(agreed, Agreement::Asked | Agreement::Before(How::Asked));
+    let is_asked =
+        matches!(agreed, Agreement::Asked | Agreement::Elsewhere | Agreement::Before(How::Asked));
     if policy.trust.allow.contains(&trust) || (trust == Trust::Community && is_asked) {
         return Ok(());
     }

@@ -66,6 +66,8 @@ pub(crate) enum Agreement {
     Asked,
     /// Its owner said yes beforehand, as far as their policy lets them.
     Beforehand,
+    /// Its owner has just looked at it on a page of ours, and said yes there.
+    Elsewhere,
     /// Its owner agreed to all of it before, in this way.
     Before(How),
 }
@@ -196,10 +198,8 @@ impl Installing<'_> {
         Key::of(package).map_err(|error| Failure::invalid(line(&error.to_string())))?;
         let at = installed::home(home);
         let trust = trust(fetched, package);
-        let agreed = match self.cards.map(|cards| cards.check(&card)).transpose()? {
-            Some(true) => Agreement::Beforehand,
-            Some(false) | None => self.agreed,
-        };
+        let accepted = self.cards.map(|cards| cards.check(&card)).transpose()?.flatten();
+        let agreed = accepted.unwrap_or(self.agreed);
         check_allowed(package, trust, agreed, policy)?;
         let gives =
             !self.lent.is_empty() || !matches!(agreed, Agreement::Before(_)) && asks_for(&card);
@@ -423,12 +423,12 @@ impl Installing<'_> {
         match self.agreed {
             Agreement::Asked => self
                 .approved(self.agreed, "not installed: you did not approve what its server offers"),
-            Agreement::Beforehand | Agreement::Before(_) => Ok(()),
+            Agreement::Beforehand | Agreement::Elsewhere | Agreement::Before(_) => Ok(()),
         }
     }
 
     fn approved(&self, agreed: Agreement, message: &str) -> Result<(), Failure> {
-        if agreed == Agreement::Beforehand {
+        if matches!(agreed, Agreement::Beforehand | Agreement::Elsewhere) {
             return Ok(());
         }
         let refused = || Failure::new(Exit::Denied, message);
@@ -460,8 +460,10 @@ impl Installing<'_> {
         }
         estimate::ask(card, self.policy, self.reach)?;
         self.printer.note(&drawn(card));
-        if agreed == Agreement::Beforehand {
-            return Ok(How::Beforehand);
+        match agreed {
+            Agreement::Beforehand => return Ok(How::Beforehand),
+            Agreement::Elsewhere => return Ok(How::Asked),
+            Agreement::Asked | Agreement::Before(_) => {}
         }
         if !self.ask.is_possible() {
             let message = "its card has to be accepted, and nobody can be asked";
