@@ -13,7 +13,10 @@ use super::frame::{Frame, Part, page};
 use super::timeline::{Entry, Timeline, Wanted};
 use super::visit::Visit;
 
-/// How many refusals are looked at.
+/// What became of a call that its owner is asked about.
+const ASKED: &str = "needs_approval";
+
+/// How many decisions of a kind are looked at.
 const LOOKED_AT: usize = 100;
 
 /// How many are shown with a part of the policy.
@@ -77,16 +80,22 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         faults.extend(trouble.map(|(_, words)| words.clone()));
     }
     let log = console.log().await;
-    let wanted = Wanted {
-        filter: Filter { outcome: Some("denied".to_owned()), ..Filter::default() },
-        ..Wanted::default()
-    };
-    let refused = Timeline::read(&log, &wanted, None, LOOKED_AT).await.unwrap_or_default();
+    let mut decided = Vec::new();
+    for outcome in ["denied", ASKED] {
+        let filter = Filter { outcome: Some(outcome.to_owned()), ..Filter::default() };
+        let wanted = Wanted { filter, ..Wanted::default() };
+        let read = Timeline::read(&log, &wanted, None, LOOKED_AT).await.unwrap_or_default();
+        decided.extend(read.lines);
+    }
+    decided.sort_by(|one, other| other.record.ts.cmp(&one.record.ts));
     let mut sections = sections(policy::DEFAULTS, &own);
-    for line in &refused.lines {
+    for line in &decided {
         let record = &line.record;
-        let about =
-            section_of(record.reason.as_deref().unwrap_or_default(), !record.blocked.is_empty());
+        let reason = record.reason.as_deref().unwrap_or_default();
+        let about = match record.outcome.as_deref() {
+            Some(ASKED) => "approval",
+            _ => section_of(reason, !record.blocked.is_empty()),
+        };
         if let Some(section) =
             sections.iter_mut().find(|one| one.name == about && one.decided.len() < SHOWN)
         {
