@@ -99,7 +99,8 @@ fn a_tool_that_is_not_there_is_asked_for_and_the_owner_finds_the_request() {
         "request_tool",
         json!({ "tool": "acme.pdf.read", "why": "to read a contract" }),
     );
-    assert!(words(&told).contains("the owner"), "{told}");
+    let link = format!("or at http://{}/approvals", gate.address);
+    assert!(words(&told).contains("the owner") && words(&told).contains(&link), "{told}");
     assert_eq!(told["isError"], Value::Null);
     let requests = desk.done(&["approve", "requests", "--json"]).json();
     assert_eq!(requests[0]["tool"], "acme.pdf.read");

@@ -231,7 +231,7 @@ async fn request(
     let wish = Wish { tool, why, surface, client: Some(asked.client.name.clone()), at };
     let noted = stock.host.records().state.wish(&wish).await;
     noted.map_err(|error| Error::new(Code::Internal, error.to_string()))?;
-    let page = gateway.console.as_deref().map(|url| format!(", or at {url}"));
+    let page = gateway.console.as_deref().map(|url| format!(", or at {url}/approvals"));
     let words = format!(
         "The request is left for the owner, who finds it with `haft approve requests`{}. Nothing is installed until they do so; go on without it meanwhile.",
         page.unwrap_or_default()
