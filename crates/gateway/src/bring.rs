@@ -51,6 +51,7 @@ pub(crate) fn told(trouble: &Trouble) -> Value {
     });
     if code == "no_registry" {
         told["who"] = "owner".into();
+        told["grant"] = "The owner names a registry with `haft registry add NAME URL`.".into();
     }
     if code == "denied" {
         told["who"] = "owner".into();

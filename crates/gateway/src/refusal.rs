@@ -46,7 +46,13 @@ pub(crate) fn in_result(words: &str, error: &Value) -> Value {
 
 /// Why nothing can be called, for programs.
 pub(crate) fn closed(words: &str) -> Value {
-    json!({ "code": Kind::Unavailable.code(), "message": words, "who": "owner", "retry": BROKEN })
+    json!({
+        "code": Kind::Unavailable.code(),
+        "message": words,
+        "who": "owner",
+        "grant": "Its owner mends it; `haft doctor` says what is wrong.",
+        "retry": BROKEN,
+    })
 }
 
 /// The same as [`told`], for programs.

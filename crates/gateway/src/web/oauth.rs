@@ -17,7 +17,7 @@ use vault::Secret;
 use zeroize::Zeroizing;
 
 use super::Web;
-use super::plain::{json_of, wrong};
+use super::plain::{denied, json_of, wrong};
 use super::resolver::{asked, done_for_owner, found, missing, no_such};
 use crate::sign_ins::PATIENCE;
 use crate::steward::{By, SignIn, SigningIn, Trouble};
@@ -33,8 +33,8 @@ pub(super) async fn start(State(web): State<Arc<Web>>, request: Request) -> Resp
     let stock = web.gateway.stock().await;
     let Some(package) = found(&stock, &shown, id) else { return no_such(id) };
     if stock.policy.approval.owner_presence != Presence::Any {
-        let words = "the policy wants more than a token for this; at a terminal: `haft login`";
-        return wrong(StatusCode::FORBIDDEN, "denied", words);
+        let grant = format!("Its owner signs in at a terminal: `haft login {}`.", package.id);
+        return denied("the policy wants more than a token for this", &grant);
     }
     let wanted = match wanted(package.id.clone(), &asked) {
         Ok(wanted) => wanted,

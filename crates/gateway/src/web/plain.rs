@@ -38,8 +38,9 @@ pub(super) async fn tools(State(web): State<Arc<Web>>, request: Request) -> Resp
     let stock = web.gateway.stock().await;
     let view = match (shown.profile, wanted.profile) {
         (Some(own), Some(other)) if own != other => {
-            let words = "this token is for one profile alone";
-            return wrong(StatusCode::FORBIDDEN, "denied", words);
+            let grant =
+                "Its owner makes a token for another: `haft token new NAME --profile PROFILE`.";
+            return denied("this token is for one profile alone", grant);
         }
         (Some(name), _) => View::Profile(name),
         (None, Some(name)) if stock.is_without(&name) => {
@@ -328,5 +329,17 @@ pub(super) fn wrong(status: StatusCode, code: &str, message: &str) -> Response {
         }
         _ => "Try again later.",
     };
-    json_of(status, &json!({ "error": { "code": code, "message": message, "retry": retry } }))
+    let mut error = json!({ "code": code, "message": message, "retry": retry });
+    if status == StatusCode::UNAUTHORIZED {
+        error["who"] = "owner".into();
+        error["grant"] = "Its owner makes a token: `haft token new NAME`.".into();
+    }
+    json_of(status, &json!({ "error": error }))
+}
+
+/// What may not be done with a token, and what its owner can do about that.
+pub(super) fn denied(message: &str, grant: &str) -> Response {
+    let retry = "Do not try again: it stays refused.";
+    let error = json!({ "code": "denied", "message": message, "who": "owner", "grant": grant, "retry": retry });
+    json_of(StatusCode::FORBIDDEN, &json!({ "error": error }))
 }
