@@ -1,5 +1,6 @@
 //! The policy: every rule with what it means, what it says here, and what it decided lately.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use askama::Template;
@@ -87,7 +88,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         let read = Timeline::read(&log, &wanted, None, LOOKED_AT).await.unwrap_or_default();
         decided.extend(read.lines);
     }
-    decided.sort_by(|one, other| other.record.ts.cmp(&one.record.ts));
+    decided.sort_by_key(|line| Reverse(line.record.ts));
     let mut sections = sections(policy::DEFAULTS, &own);
     for line in &decided {
         let record = &line.record;
