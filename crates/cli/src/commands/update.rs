@@ -46,6 +46,18 @@ pub(crate) struct UpdateArgs {
     expect: Option<String>,
 }
 
+impl UpdateArgs {
+    /// How cards that ask for more are accepted.
+    fn agreed(&self) -> Agreement {
+        match (self.yes, &self.expect) {
+            // Whoever names the version has been shown it.
+            (true, Some(_)) => Agreement::Elsewhere,
+            (true, None) => Agreement::Beforehand,
+            (false, _) => Agreement::Asked,
+        }
+    }
+}
+
 /// A version that is newer than the one that is installed.
 struct Newer {
     pinned: Pinned,
@@ -153,13 +165,7 @@ pub(crate) fn run(
         }
         let mut row = row(&newer, &surface);
         if !args.check {
-            let agreed = match (newer.asks(), args.yes) {
-                (false, _) => agreed_before,
-                // Whoever names the version has been shown it.
-                (true, true) if args.expect.is_some() => Agreement::Elsewhere,
-                (true, true) => Agreement::Beforehand,
-                (true, false) => Agreement::Asked,
-            };
+            let agreed = if newer.asks() { args.agreed() } else { agreed_before };
             let taken = check_expected(&newer, args.expect.as_deref());
             match taken.and_then(|()| take(&newer, &installing(agreed), &at)) {
                 Ok(_) => row["state"] = "updated".into(),
