@@ -54,7 +54,10 @@ impl Ordinary {
     fn new() -> Self {
         let desk = Desk::new();
         let program = PathBuf::from(desk.write("haft", ""));
-        std::fs::copy(assert_cmd::cargo::cargo_bin("haft"), &program).unwrap();
+        // By another process: one that is started meanwhile would hold the file open for writing, and nobody could run it.
+        let mut copy = Command::new("cp");
+        copy.arg("--remove-destination").arg(assert_cmd::cargo::cargo_bin("haft")).arg(&program);
+        assert!(copy.status().unwrap().success());
         set_mode(&program, 0o755);
         set_mode(program.parent().unwrap(), 0o755);
         std::fs::create_dir(desk.home()).unwrap();
