@@ -8,6 +8,7 @@ use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, poll};
 use serde_json::{Value, json};
 
 use crate::common::{Desk, greeting, repository, write_below};
@@ -370,8 +371,13 @@ impl Joined {
         self
     }
 
-    /// The next message.
+    /// The next message. Nobody is waited for in vain.
     pub(crate) fn next(&mut self) -> Value {
+        if self.from.buffer().is_empty() {
+            let mut ready = [PollFd::new(self.from.get_ref(), PollFlags::IN)];
+            let patience = PATIENCE.try_into().unwrap();
+            assert_eq!(poll(&mut ready, Some(&patience)).unwrap(), 1, "it says nothing");
+        }
         let mut line = String::new();
         assert!(self.from.read_line(&mut line).unwrap() > 0, "it ended");
         serde_json::from_str(&line).unwrap_or_else(|_| panic!("{line}"))

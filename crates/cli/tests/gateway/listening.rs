@@ -1,6 +1,7 @@
 //! What a server of the newer era tells of, behind a URL or pipes: it reaches clients of both eras.
 
 use std::process::Command;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use serde_json::{Value, json};
 
@@ -29,10 +30,12 @@ fn tool(client: &mut Joined) -> String {
     name.to_owned()
 }
 
-/// Has the server tell of something, without waiting for the answer.
+/// Has the server tell of something, without waiting for the answer: each time by a request of another name.
 fn touch(client: &mut Joined, tool: &str, what: &str) {
+    static TOUCHED: AtomicU64 = AtomicU64::new(0);
+    let id = format!("{what} {}", TOUCHED.fetch_add(1, Ordering::Relaxed));
     let params = json!({ "name": tool, "arguments": { "what": what } });
-    client.send(&json!({ "jsonrpc": "2.0", "id": what, "method": "tools/call", "params": params }));
+    client.send(&json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params }));
 }
 
 /// Waits until a client is told something, and says what.
