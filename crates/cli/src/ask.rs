@@ -235,9 +235,7 @@ impl Ask {
                 rpassword::prompt_password(prompt).map(Zeroizing::new).map_err(|error| match error
                     .kind()
                 {
-                    std::io::ErrorKind::Interrupted => {
-                        Failure::new(Exit::Of(interrupt::CODE), "cancelled")
-                    }
+                    std::io::ErrorKind::Interrupted => interrupt::cancelled(),
                     _ => nobody(Some(error)),
                 })
             }

@@ -8,11 +8,11 @@ use std::sync::{Arc, OnceLock};
 
 use ledger::state::Database;
 use package::key::{KeyError, MAX_KEY_FILE, PrivateKey, PublicKey};
+use sandbox::held;
 use vault::{FileVault, Secret};
 use zeroize::Zeroizing;
 
 use crate::exit::{Exit, Failure};
-use crate::held_folder;
 use crate::output;
 use crate::printer::{Printer, line};
 use crate::shell;
@@ -94,7 +94,7 @@ impl Home {
 
     /// The homes of this machine that are gone when the `haft up` ends that made them.
     pub(crate) fn thrown_away() -> Vec<PathBuf> {
-        let held = held_folder::held(&std::env::temp_dir(), THROWN_AWAY);
+        let held = held::in_use(&std::env::temp_dir(), THROWN_AWAY);
         held.into_iter().map(|folder| folder.join(WITHIN)).collect()
     }
 

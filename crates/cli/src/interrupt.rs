@@ -8,6 +8,8 @@ use std::time::Duration;
 
 use host::CancellationToken;
 
+use crate::exit::{Exit, Failure};
+
 /// The code we end with when we are told to stop.
 pub(crate) const CODE: u8 = 130;
 
@@ -71,6 +73,11 @@ pub(crate) fn nothing_runs() {
 /// Whether a program was ended because we were told to stop.
 pub(crate) fn was_told_to_stop() -> bool {
     IS_STOPPING.load(Ordering::Acquire)
+}
+
+/// What is said where somebody told us to stop.
+pub(crate) fn cancelled() -> Failure {
+    Failure::new(Exit::Of(CODE), "cancelled")
 }
 
 /// Ends the program that runs, if there is one, and leaves the rest to whoever waits for it.

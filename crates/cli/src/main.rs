@@ -17,7 +17,6 @@ mod draw;
 mod exit;
 mod fetch;
 mod git;
-mod held_folder;
 mod home;
 mod hosts;
 mod installed;

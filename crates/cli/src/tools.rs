@@ -8,10 +8,10 @@ use manifest::dialect::Dialect;
 use manifest::model::{Package, Trust};
 use package::extract::{Durability, extract};
 use policy::Consent;
+use sandbox::held::{self, HeldFolder};
 
 use crate::container;
 use crate::exit::{Exit, Failure};
-use crate::held_folder::{self, HeldFolder};
 use crate::home::Home;
 use crate::interrupt;
 use crate::load::Loading;
@@ -141,7 +141,7 @@ pub(crate) fn room(home: &Home) -> Result<HeldFolder, Failure> {
     for folder in [home.path(), &staging] {
         output::make_private_folder(folder)?;
     }
-    held_folder::sweep(&staging, PREFIX);
+    held::sweep(&staging, PREFIX);
     let room = make_room(&staging).map_err(|error| {
         let message = format!("failed to make a folder in `{}`", staging.display());
         Failure::new(Exit::Unavailable, message).cause(error)

@@ -8,6 +8,7 @@
 //! This crate knows nothing of manifests or policy, and it is the only one with `unsafe`.
 //!
 //! - [`confinement`]: what a process may have
+//! - [`held`]: folders that are there for as long as somebody holds them
 //! - [`level`]: how strong the walls are, and what is missing
 //! - [`outcome`]: how a process ended, and why one was not started
 //! - [`protected`]: what must not be planted in a folder it may write
@@ -31,6 +32,7 @@ pub mod confinement;
     expect(dead_code, unreachable_pub, reason = "here it is only compiled and tried")
 )]
 mod elsewhere;
+pub mod held;
 mod killer;
 pub mod level;
 #[cfg(target_os = "linux")]

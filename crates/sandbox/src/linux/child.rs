@@ -14,11 +14,11 @@ use super::host::{Line, Room};
 use super::pipe::Pipe;
 use super::wire::{self, Cause, End, Group, Nudge, Word};
 use crate::confinement::Limits;
+use crate::held::HeldFolder;
 use crate::killer::Killer;
 use crate::network::{Asked, Ends};
 use crate::outcome::{Ended, Exit, Usage};
 use crate::output::{Finished, Output, Tally};
-use crate::scratch::HostScratch;
 use crate::streams::Ours;
 
 /// How long a room has to do what it must before it is killed itself.
@@ -54,7 +54,7 @@ pub struct Child {
     /// Whether the kernel was seen to end a part of it for lack of memory.
     is_out_of_memory: bool,
     /// Removed when nothing of the program is left.
-    _scratch: Option<HostScratch>,
+    _scratch: Option<HeldFolder>,
     /// Its walls stand as long as the launcher lives.
     line: Arc<Line>,
 }
@@ -64,7 +64,7 @@ impl Child {
         room: Room,
         ours: Ours,
         network: Network,
-        scratch: Option<HostScratch>,
+        scratch: Option<HeldFolder>,
         limits: &Limits,
         began: Instant,
         line: Arc<Line>,

@@ -6,7 +6,6 @@ use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FlockOperation, Mode, OFlags};
 use rustix::io::Errno;
 
 use super::mounts;
@@ -14,9 +13,10 @@ use super::repository;
 use super::wire::{Access, Bounds, Bytes, Held, Order, Placement};
 use crate::check::{check_absolute, check_arguments, check_variable};
 use crate::confinement::{Confinement, Network, PROXY_PORT, SCRATCH};
+use crate::held::{self, HeldFolder};
 use crate::network::MOST_DOORS;
 use crate::outcome::SpawnError;
-use crate::scratch::{HostScratch, PREFIX};
+use crate::scratch;
 
 /// Writes the order for one program.
 pub(crate) fn write(confinement: &Confinement, argv: &[OsString]) -> Result<Order, SpawnError> {
@@ -86,7 +86,7 @@ fn held(placements: &[Placement]) -> Result<Vec<Held>, SpawnError> {
 pub(crate) fn without_namespaces(
     order: &mut Order,
     confinement: &Confinement,
-) -> Result<HostScratch, SpawnError> {
+) -> Result<HeldFolder, SpawnError> {
     if confinement.network == Network::Allow {
         return Err(SpawnError::Needs("a list of hosts"));
     }
@@ -102,8 +102,9 @@ pub(crate) fn without_namespaces(
     if is_hidden_below_a_grant {
         return Err(SpawnError::Needs("hiding a part of a granted folder"));
     }
-    sweep(&std::env::temp_dir());
-    let scratch = HostScratch::make().map_err(SpawnError::Host)?;
+    // What a host left behind that was killed goes first.
+    held::sweep(&std::env::temp_dir(), scratch::PREFIX);
+    let scratch = scratch::make().map_err(SpawnError::Host)?;
     let folder = scratch.path();
     order.placements.push(placement(folder, Access::Write)?);
     let inside = Bytes::of(SCRATCH);
@@ -120,20 +121,6 @@ pub(crate) fn without_namespaces(
         }
     }
     Ok(scratch)
-}
-
-/// Removes the scratch folders that a host left behind that was killed.
-fn sweep(parent: &Path) {
-    for entry in std::fs::read_dir(parent).into_iter().flatten().flatten() {
-        let is_scratch = entry.file_name().to_str().is_some_and(|name| name.starts_with(PREFIX));
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        if is_scratch
-            && let Ok(folder) = rustix::fs::open(entry.path(), flags, Mode::empty())
-            && rustix::fs::flock(&folder, FlockOperation::NonBlockingLockExclusive).is_ok()
-        {
-            let _ = std::fs::remove_dir_all(entry.path());
-        }
-    }
 }
 
 /// What every program has of its own. Granted from outside, it would be everybody's.
@@ -272,16 +259,5 @@ mod tests {
         }
         let refused = write(&Confinement::default(), &["/bin/true".into(), "a\0b".into()]);
         assert!(matches!(refused, Err(SpawnError::BadArgument(1))));
-    }
-
-    #[test]
-    fn a_scratch_folder_is_swept_when_nobody_holds_it() {
-        let used = HostScratch::make().unwrap();
-        let parent = used.path().parent().unwrap().to_owned();
-        // What a host leaves that is killed, whoever has its number now.
-        let left = parent.join(format!("{PREFIX}{}-left", std::process::id()));
-        std::fs::create_dir_all(left.join("inner")).unwrap();
-        sweep(&parent);
-        assert!(used.path().exists() && !left.exists());
     }
 }

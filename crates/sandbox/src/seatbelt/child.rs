@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 
 use super::system;
 use crate::confinement::Limits;
+use crate::held::HeldFolder;
 use crate::killer::Killer;
 use crate::network::{Asked, Ends};
 use crate::outcome::{Ended, Exit, Usage};
 use crate::output::{Finished, Output, Tally};
-use crate::scratch::HostScratch;
 use crate::streams::Ours;
 
 /// How long processes that were killed have to be gone.
@@ -66,7 +66,7 @@ impl Child {
     pub(crate) fn watch(
         process: std::process::Child,
         ours: Ours,
-        scratch: HostScratch,
+        scratch: HeldFolder,
         limits: &Limits,
         began: Instant,
     ) -> io::Result<Self> {
@@ -96,7 +96,7 @@ impl Child {
     fn start_watching(
         process: std::process::Child,
         life: &Arc<Life>,
-        scratch: HostScratch,
+        scratch: HeldFolder,
         limits: &Limits,
         began: Instant,
     ) -> io::Result<PipeReader> {
@@ -272,7 +272,7 @@ impl Life {
     }
 
     /// Waits for the first process, ends the rest of its group, and cleans up.
-    fn see_the_end(&self, mut process: std::process::Child, scratch: HostScratch) {
+    fn see_the_end(&self, mut process: std::process::Child, scratch: HeldFolder) {
         let group = process.id();
         system::wait_for_end(group);
         let mut state = self.lock();

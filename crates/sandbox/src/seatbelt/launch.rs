@@ -16,7 +16,7 @@ use crate::check::{check_absolute, check_arguments, check_variable};
 use crate::confinement::{Confinement, Limits, Network, SCRATCH};
 use crate::level::{Fault, Finding, Level, Primitive, Walls};
 use crate::outcome::{Exit, SpawnError, StartError};
-use crate::scratch::HostScratch;
+use crate::scratch;
 use crate::streams::Streams;
 
 /// Apple's program that enters a sandbox and becomes another. By its full
@@ -81,7 +81,7 @@ impl Launcher {
         }
         let began = Instant::now();
         check_possible(confinement)?;
-        let scratch = HostScratch::make().map_err(SpawnError::Host)?;
+        let scratch = scratch::make().map_err(SpawnError::Host)?;
         let rules = rules::look(confinement, scratch.path())?;
         let folder = folder(confinement, &rules, scratch.path())?;
         check_program(argv, &rules)?;

@@ -67,7 +67,7 @@ impl Proof {
         let compared = compare(&self.host, sides, cases, self.rounds, &self.how);
         let compared = self.runtime.block_on(compared);
         if interrupt::was_told_to_stop() {
-            return Err(Failure::new(Exit::Of(interrupt::CODE), "cancelled"));
+            return Err(interrupt::cancelled());
         }
         match self.approver.take_failure() {
             Some(failure) => Err(failure),

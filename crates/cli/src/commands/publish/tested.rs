@@ -81,7 +81,7 @@ pub(super) fn run(
         printer.warn(&format!("the calls could not be written down: {}", line(&error.to_string())));
     }
     if interrupt::was_told_to_stop() {
-        return Err(Failure::new(Exit::Of(interrupt::CODE), "cancelled"));
+        return Err(interrupt::cancelled());
     }
     let report = ran.map_err(|error: CallError| failure(&error, &error.blocked, &tool))?;
     for fallen in &report.fallen {

@@ -134,7 +134,7 @@ impl Round {
         // A question may still wait for its answer, and nobody waits for the question.
         runtime.shutdown_background();
         if interrupt::was_told_to_stop() {
-            return Err(Failure::new(Exit::Of(interrupt::CODE), "cancelled"));
+            return Err(interrupt::cancelled());
         }
         ran?;
         for one in &tested {

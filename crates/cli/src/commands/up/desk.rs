@@ -47,7 +47,7 @@ impl Desk<'_> {
         for example in &ALL[..INSTALLED] {
             match self.quietly(&["status", example.id], None) {
                 Ok(_) => {}
-                Err(failure) if failure.exit == cancelled().exit => return Err(failure),
+                Err(failure) if failure.exit == interrupt::cancelled().exit => return Err(failure),
                 Err(_) => {
                     self.quietly(&["install", example.id, "--yes"], None)?;
                     self.printer.note(&format!("Installed {}", example.id));
@@ -64,7 +64,7 @@ impl Desk<'_> {
                 .cause(error)
         };
         if self.stopping.is_cancelled() {
-            return Err(cancelled());
+            return Err(interrupt::cancelled());
         }
         let mut command = Command::new(sandbox::own_program().map_err(failed)?);
         command.arg("--home").arg(self.home.path()).arg("--non-interactive").args(words);
@@ -85,7 +85,7 @@ impl Desk<'_> {
         }
         // A terminal tells both of us to stop.
         if self.stopping.is_cancelled() || ended.code() == Some(interrupt::CODE.into()) {
-            return Err(cancelled());
+            return Err(interrupt::cancelled());
         }
         Err(Failure::new(Exit::Unavailable, format!("`haft {}` failed", words.join(" ")))
             .cause(err.trim()))
@@ -105,11 +105,6 @@ impl Desk<'_> {
             std::thread::sleep(LOOK);
         }
     }
-}
-
-/// What is said when it was stopped before it was ready.
-pub(super) fn cancelled() -> Failure {
-    Failure::new(Exit::Of(interrupt::CODE), "cancelled")
 }
 
 #[cfg(unix)]

@@ -12,6 +12,7 @@ use std::net::{Ipv4Addr, SocketAddr, TcpListener};
 use std::sync::Arc;
 
 use clap::Args;
+use sandbox::held::{self, HeldFolder};
 use server::Registry;
 use tokio::sync::oneshot;
 
@@ -20,7 +21,6 @@ use self::lent::Lent;
 use super::serve::{self, ServeArgs};
 use super::stores::{BlobArgs, DatabaseArgs, open, open_blobs};
 use crate::exit::{Exit, Failure, Outcome};
-use crate::held_folder::{self, HeldFolder};
 use crate::home::{self, Home};
 use crate::interrupt;
 use crate::output;
@@ -54,7 +54,7 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
     // Whoever stops it before it is ready finds nothing left either.
     let stopping = interrupt::calling_off();
     let temporary = std::env::temp_dir();
-    held_folder::sweep(&temporary, home::THROWN_AWAY);
+    held::sweep(&temporary, home::THROWN_AWAY);
     let folder = HeldFolder::make(&temporary, home::THROWN_AWAY).map_err(|error| {
         Failure::new(Exit::Unavailable, "failed to make a folder to work in").cause(error)
     })?;
@@ -67,7 +67,7 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
     let seat = owner::runtime()?.block_on(async {
         tokio::select! {
             seat = serve::seat(&home) => seat,
-            () = stopping.cancelled() => Err(desk::cancelled()),
+            () = stopping.cancelled() => Err(interrupt::cancelled()),
         }
     })?;
     lent::take_back(&home)?;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
     };
     owner.install()?;
     if stopping.is_cancelled() {
-        return Err(desk::cancelled());
+        return Err(interrupt::cancelled());
     }
     if lent.is_none() && !json_wanted {
         let place = shell::word(&home.path().display().to_string());

@@ -1,4 +1,5 @@
-//! A folder that is there for as long as somebody holds it: locked, so that what a killed process leaves is known for what it is.
+//! Folders that are there for as long as somebody holds them: locked, so that what a killed process leaves is known for what
+//! it is.
 
 use std::fs::{self, DirBuilder, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -9,7 +10,7 @@ const MOST_TRIES: u32 = 100_000;
 
 /// A folder that only its owner can look into, and that is removed when this is dropped.
 #[derive(Debug)]
-pub(crate) struct HeldFolder {
+pub struct HeldFolder {
     path: PathBuf,
     /// Locked, by which others know that it is in use, wherever they count processes.
     _held: File,
@@ -17,7 +18,7 @@ pub(crate) struct HeldFolder {
 
 impl HeldFolder {
     /// Makes one in another folder; its name begins with the prefix.
-    pub(crate) fn make(parent: &Path, prefix: &str) -> io::Result<Self> {
+    pub fn make(parent: &Path, prefix: &str) -> io::Result<Self> {
         let mut builder = DirBuilder::new();
         #[cfg(unix)]
         {
@@ -45,7 +46,7 @@ impl HeldFolder {
     }
 
     /// Where it is.
-    pub(crate) fn path(&self) -> &Path {
+    pub fn path(&self) -> &Path {
         &self.path
     }
 }
@@ -57,7 +58,7 @@ impl Drop for HeldFolder {
 }
 
 /// Removes what a process of ours that was killed left in a folder.
-pub(crate) fn sweep(parent: &Path, prefix: &str) {
+pub fn sweep(parent: &Path, prefix: &str) {
     for path in left(parent, prefix) {
         // It is held meanwhile, so that nobody takes it for theirs.
         if let Ok(Some(_held)) = hold(&path) {
@@ -67,7 +68,7 @@ pub(crate) fn sweep(parent: &Path, prefix: &str) {
 }
 
 /// Those in a folder that another process of ours holds.
-pub(crate) fn held(parent: &Path, prefix: &str) -> Vec<PathBuf> {
+pub fn in_use(parent: &Path, prefix: &str) -> Vec<PathBuf> {
     let is_held = |path: &PathBuf| {
         File::open(path)
             .is_ok_and(|folder| matches!(folder.try_lock_shared(), Err(TryLockError::WouldBlock)))
@@ -146,7 +147,7 @@ mod tests {
         for folder in &foreign {
             fs::create_dir(folder).unwrap();
         }
-        assert_eq!(held(parent.path(), PREFIX).len(), 2);
+        assert_eq!(in_use(parent.path(), PREFIX).len(), 2);
         sweep(parent.path(), PREFIX);
         assert!(running.path.exists() && other.path.exists() && !left.exists());
         drop((running, other));
