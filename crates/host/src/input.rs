@@ -5,7 +5,7 @@ use std::time::Instant;
 use manifest::dialect::Dialect;
 use manifest::json::{self, Node};
 use manifest::model::Action;
-use manifest::schema::Unknowns;
+use manifest::schema::{Unknowns, follow};
 use policy::Arguments;
 use serde_json::{Value, json};
 
@@ -186,21 +186,16 @@ fn meant<'s, 't>(member: &'s Node<'t>, schema: &'s Node<'t>) -> &'s Node<'t> {
         let others = ["anyOf", "oneOf", "allOf"].iter().flat_map(|key| found.list_at(key));
         let mut others = others.filter(|one| one.text_at("type") != Some("null"));
         found = match (found.text_at("$ref"), others.next(), others.next()) {
-            (Some(pointer), ..) => match at(schema, pointer) {
-                Some(node) => node,
-                None => return found,
-            },
+            (Some(reference), ..) => {
+                let there = reference.strip_prefix('#').and_then(|path| follow(schema, path));
+                let Some(there) = there else { return found };
+                there
+            }
             (None, Some(only), None) => only,
             _ => return found,
         };
     }
     found
-}
-
-/// What a pointer into a schema leads to.
-fn at<'s, 't>(schema: &'s Node<'t>, pointer: &str) -> Option<&'s Node<'t>> {
-    let mut names = pointer.strip_prefix("#/")?.split('/');
-    names.try_fold(schema, |node, name| node.get(&name.replace("~1", "/").replace("~0", "~")))
 }
 
 /// Tells the values of a member that takes only some.

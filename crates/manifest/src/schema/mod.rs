@@ -16,6 +16,7 @@ pub(crate) use check::{Fault, Surroundings, check_part};
 pub use instance::{Effort, Mismatch, TooCostly, Unknowns, effort, judge};
 pub(crate) use keywords::{Kind, Words};
 pub use pattern::{Budget, EcmaRegex, RegexError, Runaway, check_regex, matches_once};
+pub use refs::follow;
 pub(crate) use refs::{Home, percent_decoded};
 
 /// The largest schema that is looked at, in bytes.

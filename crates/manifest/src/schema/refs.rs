@@ -246,7 +246,7 @@ pub(super) fn for_each_subschema<'n, 't>(
 }
 
 /// The schema that a plain reference leads to, from a root without resources within it.
-pub(super) fn follow<'n, 't>(root: &'n Node<'t>, pointer: &str) -> Option<&'n Node<'t>> {
+pub fn follow<'n, 't>(root: &'n Node<'t>, pointer: &str) -> Option<&'n Node<'t>> {
     let mut crosses = false;
     match lead(root, pointer, &mut |schema| crosses |= schema.get("$id").is_some()) {
         Led::ToSchema(schema) if !crosses => Some(schema),
