@@ -228,15 +228,8 @@ fn paint(color: bool, style: Style, text: &str) -> String {
 
 /// A stranger's text, with everything that could steer a terminal made visible.
 pub(crate) fn escaped(text: &str) -> String {
-    let mut safe = String::with_capacity(text.len());
-    for character in text.chars() {
-        if is_unsafe(character) {
-            safe.extend(character.escape_unicode());
-        } else {
-            safe.push(character);
-        }
-    }
-    safe
+    let lines: Vec<_> = text.split('\n').map(manifest::shape::escaped).collect();
+    lines.join("\n")
 }
 
 /// A stranger's text that must stay on its line: it cannot pass for a line of ours.

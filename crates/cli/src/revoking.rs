@@ -10,6 +10,7 @@ use std::sync::Arc;
 use host::login::Logins;
 use host::records::{now, whole};
 use host::secrets::Described;
+use host::ticket::package_of;
 use host::{Blocked, CallError, Host, Killed, Kind};
 use install::journal::Draft;
 use install::revoked::State;
@@ -434,8 +435,7 @@ pub(crate) fn take_grants(id: &str, home: &Home, runtime: &Runtime) -> Result<()
         records.state.revoke_all(id).await?;
         // Nobody is asked about what is not called any more.
         for ticket in records.state.waiting(now()).await? {
-            let shown: Value = serde_json::from_str(&ticket.shown.text).unwrap_or_default();
-            if shown["package"] == id {
+            if package_of(&ticket) == id {
                 records.state.answer(&ticket.id, Answer::Refused, now()).await?;
             }
         }

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 
 use host::chain::link;
 use host::surface::Surface;
+use host::ticket::step_words;
 use host::{CallError, Kind, Tool};
 use manifest::model::Action;
 use serde_json::Value;
@@ -83,18 +84,11 @@ fn each_below(path: &Path, home: &Home, printer: Printer) -> Option<Vec<Found>> 
 
 /// A step of a chain as it is told: what it calls with what, and why the owner is asked or what was decided.
 pub(crate) fn words(step: &Value) -> String {
-    let text = |name: &str| step[name].as_str().unwrap_or_default();
-    let takes = step["takes"].as_object().into_iter().flatten();
-    let takes = takes.map(|(to, from)| format!("{to} from {}", from.as_str().unwrap_or_default()));
-    let takes: Vec<_> = takes.collect();
-    let with = if takes.is_empty() { String::new() } else { format!(" with {}", takes.join(", ")) };
-    let each = step["forEach"].as_str().map(|of| format!(" for each element of {of}"));
-    let (with, each) = (with, each.unwrap_or_default());
-    let (name, action, package) = (text("step"), text("action"), text("package"));
+    let name = step["step"].as_str().unwrap_or_default();
     let decision = step["decision"].as_str().map(|decision| format!(": {decision}"));
     let because = step["because"].as_str().map(|why| format!(", because {why}"));
     let (decision, because) = (decision.unwrap_or_default(), because.unwrap_or_default());
-    line(&format!("{name}: `{action}` of {package}{with}{each}{decision}{because}"))
+    line(&format!("{name}: {}{decision}{because}", step_words(step)))
 }
 
 /// The tool that a step calls by an id.

@@ -66,6 +66,7 @@ mod strict;
 pub mod surface;
 pub mod tape;
 mod template;
+pub mod ticket;
 pub mod violation;
 mod weight;
 

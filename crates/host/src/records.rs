@@ -23,6 +23,7 @@ use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Output, Tool};
 use crate::error::{CallError, Kind};
 use crate::host::{Host, Known};
+use crate::ticket::is_first;
 
 /// The ledger of a home.
 #[derive(Debug)]
@@ -259,7 +260,7 @@ impl Records {
         if !self.state.answer(id, answer, now()).await? {
             return Ok(false);
         }
-        let (asked, about) = (&ticket.asked, shown(ticket));
+        let (asked, about) = (&ticket.asked, ticket.shown.value());
         let package = about["package"].as_str().unwrap_or_default();
         let change = match answer {
             Answer::Approved => audit::record::APPROVE,
@@ -293,7 +294,7 @@ impl Records {
                 let (own, other) = (asked, &one.asked);
                 (&other.package, &other.action, &other.surface)
                     == (&own.package, &own.action, &own.surface)
-                    && shown(one)["is_first"] == true
+                    && is_first(one)
             };
             for one in waiting.iter().filter(is_same) {
                 // What it allows is allowed by the rule, and should not outlive that.
@@ -513,18 +514,6 @@ impl Records {
         };
         self.state.remember(&rule, now()).await.map(drop).map_err(|error| broken(&error))
     }
-}
-
-/// The conversation that a call which waits is part of. One that stands alone has none: whoever made it is known by its token,
-/// and that may be shown for years.
-pub fn conversation(ticket: &Ticket) -> Option<&str> {
-    let (session, shown) = (&*ticket.shown.session, shown(ticket));
-    (!session.is_empty() && shown["client"].as_str() != Some(session)).then_some(session)
-}
-
-/// What the owner is shown of a question.
-fn shown(ticket: &Ticket) -> Value {
-    serde_json::from_str(&ticket.shown.text).unwrap_or_default()
 }
 
 /// Writes down in a home that a call was refused before there was a host to make it: why, and as what.

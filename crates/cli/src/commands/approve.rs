@@ -3,6 +3,7 @@
 use clap::{Args, Subcommand};
 use host::Records;
 use host::records::now;
+use host::ticket::{self, conversation, is_first, package_of};
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
 use ledger::state::wishes::Wish;
@@ -318,11 +319,11 @@ fn lasting(
         Some(surface) => format!("without --session it {}", further(&surface)),
         None => "without --session it counts once".to_owned(),
     };
-    let Some(session) = host::records::conversation(ticket) else {
+    let Some(session) = conversation(ticket) else {
         let message = "the client has no session that it could count for";
         return Err(Failure::invalid(message).hint(without));
     };
-    if first_by(ticket).is_some() {
+    if is_first(ticket) {
         let message = "it is asked about the first time only, so no yes ends with a session";
         return Err(Failure::invalid(message).hint(without));
     }
@@ -338,7 +339,7 @@ fn off(package: &str, home: &Home) -> Option<String> {
 
 /// Whether a rule lets the call of a ticket through. What is asked the first time only is remembered when the ticket is used.
 fn is_covered(ticket: &Ticket, pattern: &Pattern) -> bool {
-    first_by(ticket).is_none() && pattern.fits(&Arguments::new(shown(ticket)["input"].clone()))
+    !is_first(ticket) && pattern.fits(&Arguments::new(ticket.shown.value()["input"].clone()))
 }
 
 /// Remembers a rule, which may be one that is remembered already.
@@ -379,9 +380,7 @@ fn fitting(pattern: &Pattern) -> String {
 
 /// The arguments that a question is about, and no others. What is shown of them must be what the answer is for.
 fn exactly(ticket: &Ticket) -> Result<Pattern, Failure> {
-    let arguments = Arguments::new(shown(ticket)["input"].clone());
-    let is_same = arguments.digest() == ticket.asked.arguments;
-    Pattern::exactly(&arguments).filter(|_| is_same).ok_or_else(|| {
+    ticket::exactly(ticket).ok_or_else(|| {
         Failure::invalid("these arguments cannot be remembered as they are")
             .hint("--always PATTERN says which are meant")
     })
@@ -446,14 +445,9 @@ fn surface_of(lasts: &Lasts) -> Option<&str> {
     }
 }
 
-/// What the asker wrote for the owner.
-fn shown(ticket: &Ticket) -> Value {
-    serde_json::from_str(&ticket.shown.text).unwrap_or_default()
-}
-
 /// From where an action may be called from now on, where it is asked about the first time only.
 fn first_by(ticket: &Ticket) -> Option<String> {
-    (shown(ticket)["is_first"] == true).then(|| line(&ticket.asked.surface))
+    is_first(ticket).then(|| line(&ticket.asked.surface))
 }
 
 /// What a yes then is for.
@@ -461,12 +455,8 @@ fn further(surface: &str) -> String {
     format!("counts for every further call of this action by {surface}")
 }
 
-fn package_of(ticket: &Ticket) -> String {
-    shown(ticket)["package"].as_str().unwrap_or_default().to_owned()
-}
-
 fn to_value(ticket: &Ticket) -> Value {
-    let shown = shown(ticket);
+    let shown = ticket.shown.value();
     let mut told = json!({
         "ticket": ticket.id.to_string(),
         "package": shown["package"],
@@ -474,12 +464,12 @@ fn to_value(ticket: &Ticket) -> Value {
         "input": shown["input"],
         "folder": shown["folder"],
         "because": shown["because"],
-        "is_first": shown["is_first"] == true,
+        "is_first": is_first(ticket),
         "message": shown["message"],
         "surface": ticket.asked.surface,
         "client": shown["client"],
         "client_says": shown["client_says"],
-        "session": host::records::conversation(ticket),
+        "session": conversation(ticket),
         "since": ticket.created.to_string(),
         "expires": ticket.expires.to_string(),
     });
@@ -491,7 +481,7 @@ fn to_value(ticket: &Ticket) -> Value {
 
 /// Our own words with the whole input; the tool's own are quoted beneath.
 fn words(ticket: &Ticket) -> String {
-    let shown = shown(ticket);
+    let shown = ticket.shown.value();
     let text = |name: &str| line(shown[name].as_str().unwrap_or_default());
     let quoted = match shown["message"].as_str() {
         Some(said) => format!("  the tool itself says: \"{}\"\n", indented(said)),

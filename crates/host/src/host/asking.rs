@@ -231,7 +231,7 @@ impl Host {
         if let Some(one) = same.filter(|one| before(one.created) >= 0) {
             return Ok((one.id.clone(), one.expires));
         }
-        let of_one = waiting.iter().filter(|one| read(&one.shown)["by"] == by.told["by"]).count();
+        let of_one = waiting.iter().filter(|one| one.shown.value()["by"] == by.told["by"]).count();
         if waiting.len() >= MOST_WAITING || of_one >= MOST_OF_ONE {
             let count = waiting.len();
             let message = format!(
@@ -263,7 +263,7 @@ impl By<'_> {
         if shown.session == self.session {
             return true;
         }
-        let before = read(shown);
+        let before = shown.value();
         let is_same = |key: &str| before[key] == self.told[key];
         self.who.is_known()
             && self.who.says.is_some()
@@ -273,16 +273,12 @@ impl By<'_> {
     /// Whether a question of theirs waits by which the owner is shown the same. What one conversation asks of several replicas
     /// is asked from the folder of each.
     fn would_ask(&self, shown: &Shown) -> bool {
-        let mut before = read(shown);
+        let mut before = shown.value();
         for key in ["by", "folder"] {
             before[key] = self.told[key].clone();
         }
         before == *self.told && self.has_asked(shown)
     }
-}
-
-fn read(shown: &Shown) -> Value {
-    serde_json::from_str(&shown.text).unwrap_or_default()
 }
 
 /// The owner has to be asked first.

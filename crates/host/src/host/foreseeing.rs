@@ -5,6 +5,7 @@
 use std::fmt;
 use std::pin::Pin;
 
+use manifest::shape::escaped;
 use policy::{Arguments, Decision, Policy, Question, Verdict, Why};
 use serde_json::{Value, json};
 
@@ -17,6 +18,7 @@ use crate::consider::Considered;
 use crate::endpoint;
 use crate::error::{CallError, Kind};
 use crate::input::Input;
+use crate::ticket::step_words;
 
 /// A step, and what would be decided of it.
 #[derive(Clone, Debug)]
@@ -229,29 +231,9 @@ impl AskedStep {
 /// What it calls with what, and why that is asked about; nothing of it steers whatever shows it.
 impl fmt::Display for AskedStep {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { step, package, action, takes, each, because } = self;
-        write!(out, "`{}` of {}", visible(action), visible(package))?;
-        for (number, (member, from)) in takes.iter().enumerate() {
-            let before = if number == 0 { " with" } else { "," };
-            write!(out, "{before} {} from {}", visible(member), visible(from))?;
-        }
-        if let Some(each) = each {
-            write!(out, " for each element of {}", visible(each))?;
-        }
-        write!(out, ", as step `{}`, because {}", visible(step), visible(because))
+        let (step, because) = (escaped(&self.step), escaped(&self.because));
+        write!(out, "{}, as step `{step}`, because {because}", step_words(&self.to_value()))
     }
-}
-
-/// A text in which whatever is not seen is written out.
-fn visible(text: &str) -> String {
-    let mut seen = String::with_capacity(text.len());
-    for letter in text.chars() {
-        match letter {
-            '"' | '\'' | '\\' => seen.push(letter),
-            _ => seen.extend(letter.escape_debug()),
-        }
-    }
-    seen
 }
 
 fn takes_to_value(takes: &[(String, String)]) -> Value {

@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use serde_json::Value;
+
 use super::query::query;
 use super::{State, StateError};
 use crate::Time;
@@ -76,6 +78,13 @@ pub enum Taken {
     OtherCall,
     /// There is no such ticket.
     Unknown,
+}
+
+impl Shown {
+    /// The text as the value that askers write it as; nothing where it is another's.
+    pub fn value(&self) -> Value {
+        serde_json::from_str(&self.text).unwrap_or_default()
+    }
 }
 
 impl TicketId {

@@ -15,7 +15,7 @@ pub(crate) use check::check_at;
 pub use check::{SchemaSite, Structure, check, clip};
 pub use grammar::{Format, Pattern, patterns};
 pub use published::json_schema;
-pub use seen::{is_hidden, is_unseen, mixes_alphabets};
+pub use seen::{escaped, is_hidden, is_unseen, mixes_alphabets};
 pub use suggest::suggest;
 
 use crate::concept::Concept;

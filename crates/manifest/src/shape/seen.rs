@@ -23,6 +23,19 @@ pub fn is_hidden(character: char) -> bool {
             | 0xfff9..=0xfffb | 0xe0000..=0xe007f)
 }
 
+/// A text in which whatever is hidden is written out.
+pub fn escaped(text: &str) -> String {
+    let mut seen = String::with_capacity(text.len());
+    for character in text.chars() {
+        if is_hidden(character) {
+            seen.extend(character.escape_unicode());
+        } else {
+            seen.push(character);
+        }
+    }
+    seen
+}
+
 /// What is hidden, and what shows nothing by itself though a text may need it: fillers, joiners and choosers of a form.
 /// A name has none of them.
 pub fn is_unseen(character: char) -> bool {

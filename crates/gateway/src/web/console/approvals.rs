@@ -5,7 +5,8 @@ use std::sync::Arc;
 use askama::Template;
 use axum::extract::{Path, State};
 use axum::response::Response;
-use host::records::{conversation, now};
+use host::records::now;
+use host::ticket::{conversation, exactly, is_first, package_of};
 use ledger::StateError;
 use ledger::state::approvals::{Answer, Ticket};
 use ledger::state::rules::{Lasts, Remembered, Rule};
@@ -15,7 +16,7 @@ use policy::policy::Presence;
 
 use super::frame::{Frame, Part, done, page, see};
 use super::moment::{Moment, count};
-use super::question::{Question, exactly, is_first, package_of};
+use super::question::Question;
 use super::visit::{Posted, Visit};
 use super::{Console, link};
 use crate::door::Note;

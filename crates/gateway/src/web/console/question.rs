@@ -1,11 +1,10 @@
 //! A call that waits for its owner, as it is shown.
 
-use host::records::conversation;
+use host::ticket::{conversation, exactly, is_first, package_of};
 use ledger::Time;
 use ledger::state::approvals::Ticket;
 use manifest::words::Fact;
 use policy::policy::Presence;
-use policy::{Arguments, Pattern};
 use serde_json::Value;
 
 use super::link;
@@ -63,7 +62,7 @@ pub(super) struct Argument {
 
 impl Question {
     pub(super) fn new(ticket: &Ticket, stock: &Stock, now: Time) -> Self {
-        let shown = shown(ticket);
+        let shown = ticket.shown.value();
         let package = package_of(ticket);
         let tool = stock.package(&package).and_then(|one| one.tool.as_ref().ok());
         let action = tool.and_then(|tool| tool.action(&ticket.asked.action));
@@ -100,28 +99,6 @@ impl Question {
             package,
         }
     }
-}
-
-/// What the asker wrote for the owner.
-fn shown(ticket: &Ticket) -> Value {
-    serde_json::from_str(&ticket.shown.text).unwrap_or_default()
-}
-
-/// Whether a yes counts for whatever follows, so that none counts for longer.
-pub(super) fn is_first(ticket: &Ticket) -> bool {
-    shown(ticket)["is_first"] == true
-}
-
-/// The package that is called.
-pub(super) fn package_of(ticket: &Ticket) -> String {
-    shown(ticket)["package"].as_str().unwrap_or_default().to_owned()
-}
-
-/// The arguments that a question is about, and no others. What is shown of them must be what the answer is for.
-pub(super) fn exactly(ticket: &Ticket) -> Option<Pattern> {
-    let arguments = Arguments::new(shown(ticket)["input"].clone());
-    let is_same = arguments.digest() == ticket.asked.arguments;
-    Pattern::exactly(&arguments).filter(|_| is_same)
 }
 
 fn arguments(input: &Value) -> Vec<Argument> {
