@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::common::{Desk, repository};
-use crate::gate::{Gate, Joined, NEWER, OPEN, home, until};
+use crate::gate::{Gate, Joined, NEWER, OPEN, home, newer, until};
 use crate::joined::{hosts, kill};
 use crate::leaving::written;
 
@@ -302,6 +302,11 @@ fn nothing_is_watched_for_a_client_while_nobody_hears_what_it_is_told() {
 #[test]
 fn a_subscription_is_told_what_is_really_watched_and_loses_nothing_before_that() {
     let desk = two("");
+    // Both have said what they have: on a busy machine one of them may begin late.
+    let mut older = Joined::greeted(&desk, &[], &json!({}));
+    for list in ["resources/list", "resources/templates/list"] {
+        until("both have listed it", || older.ask(list, &json!({}))["result"]["_meta"].is_null());
+    }
     let mut client = Joined::new(&desk, &[]);
     let meta = json!({
         "io.modelcontextprotocol/protocolVersion": NEWER,
@@ -324,7 +329,6 @@ fn a_subscription_is_told_what_is_really_watched_and_loses_nothing_before_that()
     assert_eq!(params["uri"], "one://eager");
     assert_eq!(params["_meta"]["io.modelcontextprotocol/subscriptionId"], 3);
     // Two want to be told of it: when the one leaves, the other still is, and when both are gone the server need not tell.
-    let mut older = Joined::greeted(&desk, &[], &json!({}));
     subscribe(&mut older, "one://eager");
     assert_eq!(watched(&mut older, "one"), json!(["one://eager"]));
     older.ask("resources/unsubscribe", &json!({ "uri": "one://eager" }));
@@ -399,4 +403,34 @@ fn a_tool_is_shown_with_everything_that_its_server_says_of_it() {
         (&shown["_meta"]["haft/id"], &shown["_meta"]["one/odd"]),
         (&json!("mcpb:one"), &Value::Null)
     );
+}
+
+#[test]
+fn how_far_the_reading_of_a_resource_is_reaches_who_reads_it() {
+    let scripts = Desk::new();
+    let read = r#"[say({"method": "notifications/progress", "params": {"progressToken": params["_meta"]["progressToken"], "progress": at, "total": 2}}) for at in (1, 2)]
+        and {"contents": [{"uri": params["uri"], "text": "read"}], "ttlMs": 0, "cacheScope": "private"}"#;
+    let path = newer(scripts.0.path(), "slow", "", read);
+    let desk = home(&[("slow", &path)], OPEN);
+    let told = |messages: &[Value]| -> Vec<f64> {
+        let of_it = messages.iter().filter(|one| one["params"]["progressToken"] == "mine");
+        of_it.map(|one| one["params"]["progress"].as_f64().unwrap()).collect()
+    };
+    let wanted = json!({ "uri": "slow://paper", "_meta": { "progressToken": "mine" } });
+    let mut older = Joined::greeted(&desk, &[], &json!({}));
+    older.send(&json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": wanted }));
+    let messages = [older.next(), older.next(), older.next()];
+    assert_eq!(told(&messages), [1.0, 2.0], "{messages:?}");
+    assert_eq!(messages[2]["result"]["contents"][0]["text"], "read", "{messages:?}");
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let headers = [
+        ("mcp-protocol-version", NEWER),
+        ("mcp-method", "resources/read"),
+        ("mcp-name", "slow://paper"),
+    ];
+    let meta = json!({ "progressToken": "mine", "io.modelcontextprotocol/protocolVersion": NEWER, "io.modelcontextprotocol/clientCapabilities": {} });
+    let params = json!({ "uri": "slow://paper", "_meta": meta });
+    let asked = json!({ "jsonrpc": "2.0", "id": 1, "method": "resources/read", "params": params });
+    let messages = gate.post("/mcp", &headers, &asked).messages();
+    assert_eq!(told(&messages), [1.0, 2.0], "{messages:?}");
 }

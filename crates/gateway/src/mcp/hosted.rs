@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use host::{CallError, CancellationToken, Host, Kind, Replied, Request, Tool};
+use host::{CallError, CancellationToken, Host, Kind, Peer, Progress, Replied, Request, Tool};
 use policy::Surface;
 use serde_json::Value;
 use tokio::sync::mpsc;
@@ -57,6 +57,7 @@ pub(crate) struct Voice {
     host: Host,
     surface: Surface,
     peer: Arc<Asker>,
+    progress: Option<Arc<dyn Progress>>,
 }
 
 impl Voice {
@@ -64,7 +65,8 @@ impl Voice {
         // Whoever is not asked at once has nobody here to be asked in the middle of this.
         let later = asked.revision.is_stateless().then(|| mpsc::channel(1).0);
         let peer = asked.asker(later);
-        Self { host: stock.host.clone(), surface: asked.surface(), peer }
+        let progress = asked.progress();
+        Self { host: stock.host.clone(), surface: asked.surface(), peer, progress }
     }
 
     /// Asks a server for something. Where nobody waits for the answer any more, that is called off.
@@ -80,8 +82,9 @@ impl Voice {
         let off = off.child_token();
         let called_off = off.clone();
         let asking = async move {
-            let Self { host, surface, peer } = voice;
-            let request = Request { method: &method, params, surface: &surface, peer: Some(peer) };
+            let Self { host, surface, peer, progress } = voice;
+            let peer: Option<Arc<dyn Peer>> = Some(peer);
+            let request = Request { method: &method, params, surface: &surface, peer, progress };
             host.request(&tool, request, &called_off).await
         };
         let asked = Undertaking::of(asking, off).await;

@@ -17,7 +17,7 @@ use super::readying::prepare_image;
 use super::running::Ran;
 use super::signing::{Listing, Requesting};
 use super::{Host, Known, Prepared, check_verdict, grantable};
-use crate::call::{Call, Peer, Tool};
+use crate::call::{Call, Peer, Progress, Tool};
 use crate::complaint::Scene;
 use crate::confine;
 use crate::consider::Considered;
@@ -29,7 +29,7 @@ use crate::login::Protocol;
 use crate::plan::{self, Plan, Way};
 use crate::records::CountAs;
 use crate::run::http::tokens;
-use crate::run::mcp::{Asked, Replied, Servers, actions_of, assumed};
+use crate::run::mcp::{Asked, Replied, Servers, Told, actions_of, assumed};
 use crate::surface::Surface as Offered;
 
 /// What a tool says that it can do.
@@ -52,6 +52,8 @@ pub struct Request<'r> {
     pub surface: &'r Surface,
     /// Whom it can speak with meanwhile.
     pub peer: Option<Arc<dyn Peer>>,
+    /// Who is told how far it is.
+    pub progress: Option<Arc<dyn Progress>>,
 }
 
 impl Host {
@@ -162,7 +164,7 @@ impl Host {
         called_off: &CancellationToken,
     ) -> Result<Replied, CallError> {
         let began = Instant::now();
-        let Request { method, params, surface, peer } = request;
+        let Request { method, params, surface, peer, progress } = request;
         let asked = Call { surface: surface.clone(), ..beside(tool, method, called_off) };
         let underway = self.underway.begin(tool, &asked);
         let mut record = Self::record_of(tool, &asked);
@@ -173,8 +175,8 @@ impl Host {
                 return Err(CallError::new(Kind::Unknown, "it is no server that could be asked"));
             };
             let (mut told, redactor) = (Vec::new(), &plan.redactor);
-            let question =
-                Requesting(Asked { method, params, peer: peer.clone(), redactor, until });
+            let of_it = Told { progress, peer: peer.clone(), context: None };
+            let question = Requesting(Asked { method, params, told: of_it, redactor, until });
             let package = &plan.package;
             let answered = self.ask_signed(&question, package, &mut one, &mut told, until);
             Box::pin(answered).await.answer.map_err(|mut error| {

@@ -104,7 +104,7 @@ async fn ask(
     off: &CancellationToken,
 ) -> Result<Replied, CallError> {
     let (params, surface) = (json!({ "uri": uri }), Surface::Terminal);
-    let request = Request { method, params, surface: &surface, peer: None };
+    let request = Request { method, params, surface: &surface, peer: None, progress: None };
     bench.host.request(&bench.tool, request, off).await
 }
 

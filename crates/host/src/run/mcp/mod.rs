@@ -42,6 +42,7 @@ use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
 use self::session::Client;
+pub(crate) use self::session::Told;
 use self::watching::{SUBSCRIBE, Watching};
 use super::Answered;
 use super::tidying::Tidying;
@@ -153,7 +154,7 @@ pub(crate) struct Asked<'a> {
     /// In the words of the protocol, or [`GREETING`].
     pub(crate) method: &'a str,
     pub(crate) params: Value,
-    pub(crate) peer: Option<Arc<dyn Peer>>,
+    pub(crate) told: Told,
     pub(crate) redactor: &'a Redactor,
     pub(crate) until: Instant,
 }
@@ -239,9 +240,9 @@ impl Servers {
         plan: &Mcp,
         asked: &Asked<'_>,
     ) -> Answered<Replied> {
-        let Asked { method, params, peer, redactor, until } = asked;
+        let Asked { method, params, told, redactor, until } = asked;
         let answer = async {
-            let wanted = (plan, peer.as_deref(), *redactor);
+            let wanted = (plan, told.peer.as_deref(), *redactor);
             let server = self.server(launcher, wanted, Warmth::Warm, *until).await?;
             let redactors = [tokens(plan), (*redactor).clone()];
             if let Some(approved) = &plan.surface {
@@ -251,11 +252,11 @@ impl Servers {
             let mut answer = match (*method, params["uri"].as_str()) {
                 (GREETING, _) => Value::Null,
                 (SUBSCRIBE, Some(uri)) => {
-                    let begun = Watching::begin(&server, uri, peer.clone(), *until).await?;
+                    let begun = Watching::begin(&server, uri, told.clone(), *until).await?;
                     watching = Some(begun);
                     json!({})
                 }
-                (method, _) => server.request(method, params.clone(), peer.clone(), *until).await?,
+                (method, _) => server.request(method, params.clone(), told.clone(), *until).await?,
             };
             let mut greeting = server.greeting();
             for redactor in &redactors {

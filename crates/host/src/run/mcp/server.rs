@@ -249,10 +249,10 @@ impl Server {
         &self,
         method: &str,
         params: Value,
-        peer: Option<Arc<dyn Peer>>,
+        told: Told,
         until: Instant,
     ) -> Result<Value, CallError> {
-        let told = Told { peer: peer.clone(), ..Told::default() };
+        let peer = told.peer.clone();
         let asking = pin!(self.session.request(method, params, told));
         self.within(asking, Ok, method, peer.as_deref(), until).await
     }

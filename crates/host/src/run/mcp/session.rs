@@ -27,7 +27,8 @@ use rmcp::transport::Transport;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-pub(super) use self::face::{Client, Told};
+pub(super) use self::face::Client;
+pub(crate) use self::face::Told;
 use self::face::{Ears, Face, own_name};
 pub(super) use self::health::Health;
 use self::lane::Lane;

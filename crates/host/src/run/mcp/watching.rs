@@ -12,7 +12,7 @@ use tokio::sync::Semaphore;
 use tokio::time::timeout_at;
 
 use super::server::Server;
-use crate::call::Peer;
+use super::session::Told;
 use crate::error::CallError;
 use crate::limit::too_late;
 
@@ -111,7 +111,7 @@ impl Watching {
     pub(super) async fn begin(
         server: &Arc<Server>,
         uri: &str,
-        peer: Option<Arc<dyn Peer>>,
+        told: Told,
         until: Instant,
     ) -> Result<Self, CallError> {
         let telling = server.watched.add(uri);
@@ -127,7 +127,7 @@ impl Watching {
         };
         // Where this is called off from here on, the server is told that it need not tell.
         *telling = Telling::Perhaps;
-        let asked = server.request(SUBSCRIBE, json!({ "uri": uri }), peer, until).await;
+        let asked = server.request(SUBSCRIBE, json!({ "uri": uri }), told, until).await;
         *telling = match &asked {
             Ok(_) => Telling::Yes,
             // It has refused.
@@ -164,7 +164,7 @@ async fn leave(server: Arc<Server>, uri: String, telling: Held) {
     if *telling != Telling::No && server.is_well() && !server.watched.has(&uri) {
         *telling = Telling::No;
         let until = Instant::now() + PATIENCE;
-        let _ = server.request(UNSUBSCRIBE, json!({ "uri": uri }), None, until).await;
+        let _ = server.request(UNSUBSCRIBE, json!({ "uri": uri }), Told::default(), until).await;
     }
     server.watched.forget(&uri);
 }

@@ -238,13 +238,13 @@ fn of_refusal(refused: Refused) -> ErrorData {
 
 /// Who is told what of a request.
 #[derive(Clone, Debug, Default)]
-pub(in crate::run::mcp) struct Told {
+pub(crate) struct Told {
     /// How far it is.
-    pub(in crate::run::mcp) progress: Option<Arc<dyn Progress>>,
+    pub(crate) progress: Option<Arc<dyn Progress>>,
     /// What the server asks and says meanwhile.
-    pub(in crate::run::mcp) peer: Option<Arc<dyn Peer>>,
+    pub(crate) peer: Option<Arc<dyn Peer>>,
     /// Where it belongs among those of others.
-    pub(in crate::run::mcp) context: Option<TraceContext>,
+    pub(crate) context: Option<TraceContext>,
 }
 
 impl Told {
