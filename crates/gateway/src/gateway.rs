@@ -8,6 +8,7 @@ use trace::Traces;
 
 use crate::door::Door;
 use crate::mcp::client::{Client, lock};
+use crate::mcp::elsewhere;
 use crate::mcp::hosted::shows_all_of;
 use crate::mcp::listings::Listings;
 use crate::mcp::seal::Seal;
@@ -62,9 +63,13 @@ impl Gateway {
         options: Options,
     ) -> Result<Arc<Self>, String> {
         let shelf = Shelf::open(steward, host.clone()).await?;
+        let mut seal = Seal::new(&options.key);
+        if host.records().state.is_shared() {
+            seal = seal.of_one().ok_or("there is no randomness")?;
+        }
         let gateway = Arc::new(Self {
             shelf,
-            seal: Seal::new(&options.key),
+            seal,
             waiting: Waiting::default(),
             listings: Listings::default(),
             tasks: Tasks::default(),
@@ -80,6 +85,7 @@ impl Gateway {
                 gateway.heard(package, &notice);
             }
         });
+        tokio::spawn(elsewhere::serve(Arc::downgrade(&gateway)));
         let watched = Arc::downgrade(&gateway);
         tokio::spawn(async move {
             let mut known = 0;

@@ -4,12 +4,13 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use policy::policy::{Policy, Profile, Which};
+use serde::{Deserialize, Serialize};
 
 use crate::offer::Offer;
 use crate::shelf::{Shelved, Stock};
 
 /// What is looked at.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub enum View {
     /// What the policy shows where no profile is named: everything, if it says nothing of that.
     #[default]

@@ -118,12 +118,13 @@ impl Postgres {
     }
 
     /// Has something done in a database, by its address.
-    pub fn tell(&self, address: &str, words: &str) {
+    pub fn tell(&self, address: &str, words: &str) -> String {
         let name = address.rsplit('/').next().unwrap_or_default();
         let mut telling = self.program("psql");
         telling.args(["-v", "ON_ERROR_STOP=1", "-d", name, "-c", words]);
         let done = telling.output().expect("psql can be started");
         assert!(done.status.success(), "{words}: {}", String::from_utf8_lossy(&done.stderr));
+        String::from_utf8_lossy(&done.stdout).into_owned()
     }
 
     fn is_ready(&self) -> bool {

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use testkit::postgres::Postgres;
 
 use crate::common::{Desk, Ran, write_below};
-use crate::gate::{Gate, NEWER, OPEN, until};
+use crate::gate::{Gate, NEWER, OPEN, conformance, settings, speaking, until, words};
+use crate::lasting::{self, begun, can, reached};
 
 const ASK: &str = "[approval]\nundeclared = \"ask\"\n";
 
@@ -32,6 +33,11 @@ struct Fleet {
 impl Fleet {
     /// A home with a tool, and another that was made of its lockfile. None where `PostgreSQL` is not installed and need not be.
     fn new(policy: &str) -> Option<Self> {
+        Self::with(policy, &[])
+    }
+
+    /// The same with servers, written in Python, of which each has the settings.
+    fn with(policy: &str, servers: &[(&str, &str)]) -> Option<Self> {
         let postgres = demanded()?;
         let state = postgres.database().replace("haft@", &format!("haft:{PASSWORD}@"));
         let homes = [Desk::new(), Desk::new()];
@@ -45,6 +51,9 @@ impl Fleet {
         let lock = lock.to_str().unwrap();
         homes[0].done(&["lock", "-o", lock]);
         homes[1].done(&["sync", "--locked", lock, "--yes", "-q", "--state", &state]);
+        for desk in homes.iter().filter(|_| !servers.is_empty()) {
+            desk.done(&["import", &settings(desk, servers), "--yes", "--state", &state]);
+        }
         Some(Self { postgres, state, homes })
     }
 
@@ -181,6 +190,99 @@ fn a_request_that_one_replica_sealed_is_opened_by_another() {
     }
 }
 
+/// What a question of a server is answered.
+fn named(name: &str) -> Value {
+    json!({ "action": "accept", "content": { "name": name } })
+}
+
+/// The one question of an answer, by its name.
+fn question(told: &Value) -> String {
+    let asked = told["inputRequests"].as_object().unwrap_or_else(|| panic!("{told}"));
+    assert_eq!(asked.len(), 1, "{told}");
+    asked.keys().next().unwrap().clone()
+}
+
+#[test]
+fn a_task_of_one_replica_is_told_answered_and_called_off_by_any_while_that_one_is_there() {
+    let scripts = Desk::new();
+    let path = lasting::server(
+        scripts.0.path(),
+        r#"{"resultType": "input_required", "requestState": "one", "inputRequests": {"name": {"method": "elicitation/create", "params": {"mode": "form", "message": "who?", "requestedSchema": {"type": "object", "properties": {}}}}}}
+         if "requestState" not in params else words(params["inputResponses"]["name"]["content"]["name"])"#,
+    );
+    let Some(fleet) = Fleet::with(OPEN, &[("late", &path)]) else { return };
+    let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
+    let tasks = [(); 3].map(|()| begun(&a, "late_work"));
+    let told = reached(&b, &tasks[0], "input_required");
+    let answers = json!({ question(&told): named("ada") });
+    let update = json!({ "taskId": tasks[0], "inputResponses": answers });
+    lasting::ask(&b, "tasks/update", update);
+    let done = reached(&b, &tasks[0], "completed");
+    assert_eq!(words(&done["result"]), "ada", "{done}");
+    assert_eq!(lasting::ask(&a, "tasks/get", json!({ "taskId": tasks[0] })), done);
+    lasting::ask(&b, "tasks/cancel", json!({ "taskId": tasks[1] }));
+    for gate in [&a, &b] {
+        reached(gate, &tasks[1], "cancelled");
+    }
+    // Nothing of what was asked and answered is left in what they share.
+    let left = || fleet.postgres.tell(&fleet.state, "SELECT 'left: ' || count(*) FROM inquiries");
+    until("nothing is left", || left().contains("left: 0"));
+    drop(a);
+    let gone = b.ask_as("/mcp", &[], &can(), "tasks/get", json!({ "taskId": tasks[2] })).last();
+    assert_eq!(gone["error"]["code"], -32602, "{gone}");
+    assert!(gone.to_string().contains("the process that had it is gone"), "{gone}");
+}
+
+#[test]
+fn a_call_that_waits_in_one_replica_goes_on_by_any() {
+    let scripts = Desk::new();
+    let asks = "def ask():\n    \
+        _say({'id': 'q', 'method': 'elicitation/create', 'params': {'message': 'who?', 'requestedSchema': {'type': 'object', 'properties': {}}}})\n    \
+        return _words(json.loads(sys.stdin.readline())['result']['content']['name'])";
+    let tools = r#"[{"name": "ask", "description": "Asks", "inputSchema": {"type": "object"}}]"#;
+    let path = speaking(scripts.0.path(), "curious", asks, tools, "ask()");
+    let Some(fleet) = Fleet::with(OPEN, &[("curious", &path)]) else { return };
+    let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
+    let ask = |gate: &Gate, more: Value| {
+        let mut params = json!({ "name": "curious_ask", "arguments": {} });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let can = json!({ "elicitation": {} });
+        gate.ask_as("/mcp", &[], &can, "tools/call", params).last()
+    };
+    let asked = ask(&a, json!({}))["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let answers = json!({ question(&asked): named("ada") });
+    let again = json!({ "requestState": asked["requestState"], "inputResponses": answers });
+    let done = ask(&b, again.clone());
+    assert_eq!(words(&done["result"]), "ada", "{done}");
+    for gate in [&a, &b] {
+        let gone = ask(gate, again.clone());
+        assert!(gone["error"]["message"].to_string().contains("make it again"), "{gone}");
+    }
+}
+
+#[test]
+fn whatever_a_hosted_server_has_any_replica_has() {
+    let Some(fleet) = Fleet::with(OPEN, &[("conformance", &conformance())]) else { return };
+    let gates = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
+    let prompts = gates[0].ask("/mcp", "prompts/list", json!({}))["result"]["prompts"].clone();
+    let mut names = prompts.as_array().unwrap().iter().map(|prompt| prompt["name"].clone());
+    let simple = names.find(|name| name.to_string().contains("test_simple_prompt"));
+    for (method, params) in [
+        ("tools/list", json!({})),
+        ("prompts/list", json!({})),
+        ("resources/list", json!({})),
+        ("resources/templates/list", json!({})),
+        ("tools/call", json!({ "name": "conformance_test_simple_text", "arguments": {} })),
+        ("prompts/get", json!({ "name": simple })),
+        ("resources/read", json!({ "uri": "test://static-text" })),
+    ] {
+        let [one, other] = [0, 1].map(|which| gates[which].ask("/mcp", method, params.clone()));
+        assert_eq!(one["result"], other["result"], "{method}");
+        assert!(one["result"].is_object(), "{method}: {one}");
+    }
+}
+
 #[test]
 fn calls_are_added_up_and_every_log_is_there_and_whole_also_after_a_kill() {
     let Some(fleet) = Fleet::new(OPEN) else { return };
@@ -260,7 +362,8 @@ fn a_page_of_the_console_hears_what_another_replica_has_written() {
         format!("GET /console/events HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", a.address);
     stream.write_all(head.as_bytes()).unwrap();
     let mut events = BufReader::new(stream).lines().map(|line| line.unwrap());
-    events.find(|line| line.starts_with("retry:")).expect("it listens");
+    // A page looks again once it listens: something may have happened after it was made.
+    events.find(|line| line == "data: here").expect("it listens");
     // Nothing of it is written into the home of the one that is watched.
     assert_eq!(code_of(&call(&b, "x")), Some("needs_approval"));
     events.find(|line| line == "data: new").expect("it is told");

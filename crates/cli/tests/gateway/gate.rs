@@ -22,6 +22,17 @@ pub(crate) const NEWER: &str = "2026-07-28";
 /// A home with these servers, written in Python, and a policy.
 pub(crate) fn home(servers: &[(&str, &str)], policy: &str) -> Desk {
     let desk = Desk::new();
+    let file = settings(&desk, servers);
+    write_below(&desk.path("home"), "policy.toml", policy);
+    Command::new("chmod").args(["-R", "go-w"]).arg(desk.path("home")).status().unwrap();
+    if !servers.is_empty() {
+        desk.done(&["import", &file, "--yes"]);
+    }
+    desk
+}
+
+/// The settings of a client that has these servers, as a file.
+pub(crate) fn settings(desk: &Desk, servers: &[(&str, &str)]) -> String {
     let all: serde_json::Map<_, _> = servers
         .iter()
         .map(|(name, path)| {
@@ -29,14 +40,7 @@ pub(crate) fn home(servers: &[(&str, &str)], policy: &str) -> Desk {
             ((*name).to_owned(), json!({ "command": "python3", "args": arguments }))
         })
         .collect();
-    let file =
-        write_below(desk.0.path(), "servers.json", &json!({ "mcpServers": all }).to_string());
-    write_below(&desk.path("home"), "policy.toml", policy);
-    Command::new("chmod").args(["-R", "go-w"]).arg(desk.path("home")).status().unwrap();
-    if !servers.is_empty() {
-        desk.done(&["import", &file, "--yes"]);
-    }
-    desk
+    write_below(desk.0.path(), "servers.json", &json!({ "mcpServers": all }).to_string())
 }
 
 /// A home with two tools that take a minute, `dozer_doze` of a server and `sleeper_say` of a command; and the scripts of the first.

@@ -8,26 +8,26 @@ use crate::common::{Desk, write_below};
 use crate::gate::{Gate, Joined, OPEN, home, newer, until, words};
 
 /// What a client can that knows tasks, and has somebody to ask.
-fn can() -> Value {
+pub(crate) fn can() -> Value {
     json!({ "elicitation": {}, "extensions": { "io.modelcontextprotocol/tasks": {} } })
 }
 
 /// What is asked of a task, or said to it.
-fn ask(gate: &Gate, method: &str, params: Value) -> Value {
+pub(crate) fn ask(gate: &Gate, method: &str, params: Value) -> Value {
     let told = gate.ask_as("/mcp", &[], &can(), method, params).last();
     assert!(told.get("error").is_none(), "{told}");
     told["result"].clone()
 }
 
 /// Makes a call that becomes a task, and says which.
-fn begun(gate: &Gate, tool: &str) -> Value {
+pub(crate) fn begun(gate: &Gate, tool: &str) -> Value {
     let told = ask(gate, "tools/call", json!({ "name": tool, "arguments": {} }));
     assert_eq!(told["resultType"], "task", "{told}");
     told["taskId"].clone()
 }
 
 /// Waits until a task is so.
-fn reached(gate: &Gate, task: &Value, status: &str) -> Value {
+pub(crate) fn reached(gate: &Gate, task: &Value, status: &str) -> Value {
     let mut told = json!({});
     until(status, || {
         told = ask(gate, "tasks/get", json!({ "taskId": task }));
@@ -38,7 +38,7 @@ fn reached(gate: &Gate, task: &Value, status: &str) -> Value {
 }
 
 /// A server of the newer era, and what it says once its first call lasted.
-fn server(folder: &Path, result: &str) -> String {
+pub(crate) fn server(folder: &Path, result: &str) -> String {
     newer(
         folder,
         "late",

@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 use futures_util::future::{BoxFuture, FutureExt};
 use host::{Advance, CancellationToken, Peer, Progress, Refused, TraceContext};
 use policy::{Surface, Who};
+use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
@@ -70,7 +71,7 @@ impl Line {
 }
 
 /// Who is at the other end.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Serialize, Deserialize)]
 pub struct Caller {
     /// Which conversation it is.
     pub session: String,
@@ -155,6 +156,14 @@ impl Client {
             outlet: Mutex::default(),
             subscriptions: Mutex::default(),
         }
+    }
+
+    /// Who it is, for another process that speaks with it for us.
+    pub(crate) fn caller(&self) -> Caller {
+        let Self { session, name, has_token, view, folder, asks, .. } = self;
+        let (session, name) = (session.clone(), name.clone());
+        let (view, folder) = (view.clone(), folder.clone());
+        Caller { session, name, has_token: *has_token, view, folder, asks: *asks }
     }
 
     /// What was agreed on, where it greeted.

@@ -1,10 +1,11 @@
 //! Errors of the protocol, as a client is told them.
 
 use host::CallError;
+use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 /// What kind of error it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) enum Code {
     NoJson,
     BadRequest,
@@ -69,7 +70,7 @@ impl Code {
 }
 
 /// An error of the protocol.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Error {
     pub(crate) code: Code,
     pub(crate) message: String,

@@ -6,6 +6,7 @@
 //! - `result`: results as each era knows them
 //! - `tools`, `asking`, `finding`: tools; questions to the owner; tools for finding tools
 //! - `tasks`: calls that go on after their request was answered
+//! - `elsewhere`: requests about what another replica has
 //! - `hosted`, `listings`: the servers of a view, and what they list
 //! - `servers`, `watching`: their prompts and resources; who is told of which resource
 //! - `listen`: who is told of changes
@@ -15,6 +16,7 @@
 
 mod asking;
 pub(crate) mod client;
+pub(crate) mod elsewhere;
 pub(crate) mod error;
 mod finding;
 mod headers;

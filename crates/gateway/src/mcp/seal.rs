@@ -1,5 +1,6 @@
 //! What a client is handed to bring back: sealed, so that nobody changes it, and bound to what it is for.
 
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use base64::Engine;
@@ -7,6 +8,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use chacha20poly1305::aead::{Aead, KeyInit, Payload};
 use chacha20poly1305::{Key, XChaCha20Poly1305, XNonce};
 use host::Resumed;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
@@ -18,8 +20,17 @@ const LONGEST: usize = 16 << 20;
 
 const NONCE: usize = 24;
 
+/// What stands between the process that has something and what is sealed about it.
+const AT: char = '.';
+
 /// Seals and opens.
-pub(crate) struct Seal(XChaCha20Poly1305);
+pub(crate) struct Seal {
+    cipher: XChaCha20Poly1305,
+    /// Which of the processes that share the key this is; none where nobody shares it.
+    own: Option<String>,
+    /// Whether it has handed out what it alone can go on with.
+    has_handed_out: AtomicBool,
+}
 
 impl std::fmt::Debug for Seal {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -58,38 +69,97 @@ pub(crate) enum State {
     TaskOf(String, String),
 }
 
+impl State {
+    /// Whether only the process that hands it out has what it is about.
+    fn is_of_process(&self) -> bool {
+        match self {
+            Self::Waits(_) | Self::Task(_) | Self::TaskOf(..) => true,
+            Self::Server(_) | Self::Ticket(..) => false,
+        }
+    }
+}
+
 #[derive(Serialize, Deserialize)]
-struct Sealed {
+struct Sealed<T> {
     until: u64,
-    state: State,
+    state: T,
 }
 
 impl Seal {
     pub(crate) fn new(key: &[u8; 32]) -> Self {
-        Self(XChaCha20Poly1305::new(&Key::from(*key)))
+        Self {
+            cipher: XChaCha20Poly1305::new(&Key::from(*key)),
+            own: None,
+            has_handed_out: AtomicBool::new(false),
+        }
+    }
+
+    /// The same for one of several processes that have its key.
+    pub(crate) fn of_one(self) -> Option<Self> {
+        let mut bytes = [0; 16];
+        getrandom::fill(&mut bytes).ok()?;
+        Some(Self { own: Some(format!("{:032x}", u128::from_be_bytes(bytes))), ..self })
+    }
+
+    /// Which of them this is.
+    pub(crate) fn own(&self) -> Option<&str> {
+        self.own.as_deref()
+    }
+
+    /// Whether it has handed out what others that have its key may be asked about.
+    pub(crate) fn has_handed_out(&self) -> bool {
+        self.has_handed_out.load(Ordering::Relaxed)
+    }
+
+    /// Which other process has what a state is about that a client brings back.
+    pub(crate) fn elsewhere<'t>(&self, text: &'t str) -> Option<&'t str> {
+        let own = self.own()?;
+        let (process, _) = text.split_once(AT)?;
+        let is_one =
+            process.len() == own.len() && process.bytes().all(|byte| byte.is_ascii_hexdigit());
+        (is_one && process != own).then_some(process)
     }
 
     /// Seals a state for one request.
     pub(crate) fn close(&self, state: State, binding: &Binding) -> Option<String> {
-        self.close_at(state, binding, now())
+        let own = self.own().filter(|_| state.is_of_process()).map(str::to_owned);
+        let sealed = self.close_text(state, binding)?;
+        let Some(own) = own else { return Some(sealed) };
+        self.has_handed_out.store(true, Ordering::Relaxed);
+        Some(format!("{own}{AT}{sealed}"))
     }
 
     /// What was sealed for this request, as long as it counts.
     pub(crate) fn open(&self, text: &str, binding: &Binding) -> Option<State> {
+        let sealed = text.split_once(AT).map_or(text, |(_, sealed)| sealed);
+        self.open_text(sealed, binding)
+    }
+
+    /// Seals anything for one use.
+    pub(crate) fn close_text(&self, what: impl Serialize, binding: &Binding) -> Option<String> {
+        self.close_at(what, binding, now())
+    }
+
+    /// What was sealed for this use.
+    pub(crate) fn open_text<T: DeserializeOwned>(
+        &self,
+        text: &str,
+        binding: &Binding,
+    ) -> Option<T> {
         self.open_at(text, binding, now())
     }
 
-    fn close_at(&self, state: State, binding: &Binding, now: u64) -> Option<String> {
+    fn close_at(&self, state: impl Serialize, binding: &Binding, now: u64) -> Option<String> {
         let sealed = Sealed { until: now + GOOD_FOR.as_secs(), state };
         let text = serde_json::to_vec(&sealed).ok()?;
         let mut nonce = [0; NONCE];
         getrandom::fill(&mut nonce).ok()?;
         let payload = Payload { msg: &text, aad: &binding.0 };
-        let sealed = self.0.encrypt(&XNonce::from(nonce), payload).ok()?;
+        let sealed = self.cipher.encrypt(&XNonce::from(nonce), payload).ok()?;
         Some(URL_SAFE_NO_PAD.encode([&nonce[..], &sealed].concat()))
     }
 
-    fn open_at(&self, text: &str, binding: &Binding, now: u64) -> Option<State> {
+    fn open_at<T: DeserializeOwned>(&self, text: &str, binding: &Binding, now: u64) -> Option<T> {
         if text.len() > LONGEST {
             return None;
         }
@@ -97,7 +167,7 @@ impl Seal {
         let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
         let nonce: [u8; NONCE] = nonce.try_into().ok()?;
         let payload = Payload { msg: sealed, aad: &binding.0 };
-        let opened = self.0.decrypt(&XNonce::from(nonce), payload).ok()?;
+        let opened = self.cipher.decrypt(&XNonce::from(nonce), payload).ok()?;
         let Sealed { until, state } = serde_json::from_slice(&opened).ok()?;
         (now <= until).then_some(state)
     }
@@ -141,13 +211,32 @@ mod tests {
     }
 
     #[test]
+    fn what_one_process_alone_has_says_which_one_it_is() {
+        let [one, other] = [(); 2].map(|()| Seal::new(&[7; 32]).of_one().unwrap());
+        let binding = Binding::of(&["me"]);
+        let task = State::Task("a".to_owned());
+        let sealed = one.close(task.clone(), &binding).unwrap();
+        assert_eq!(one.elsewhere(&sealed), None);
+        assert_eq!(other.elsewhere(&sealed), one.own());
+        for seal in [&one, &other] {
+            assert_eq!(seal.open(&sealed, &binding), Some(task.clone()));
+        }
+        // What any of them can go on with names none, and nobody is looked for who could not be there.
+        let anywhere = one.close(State::Server(None), &binding).unwrap();
+        for text in [&anywhere, "..", "x.y", &sealed.replacen('.', "", 1), &format!("x{sealed}")] {
+            assert_eq!(other.elsewhere(text), None, "{text}");
+        }
+        assert_eq!(Seal::new(&[7; 32]).elsewhere(&sealed), None);
+    }
+
+    #[test]
     fn a_state_comes_back_for_a_day() {
         let (seal, binding) = (Seal::new(&[7; 32]), Binding::of(&["me"]));
         let (state, day) = (State::Server(None), GOOD_FOR.as_secs());
         let sealed = seal.close_at(state.clone(), &binding, 1_000).unwrap();
         assert_eq!(seal.open_at(&sealed, &binding, 1_000), Some(state.clone()));
         assert_eq!(seal.open_at(&sealed, &binding, 1_000 + day), Some(state));
-        assert_eq!(seal.open_at(&sealed, &binding, 1_001 + day), None);
+        assert_eq!(seal.open_at::<State>(&sealed, &binding, 1_001 + day), None);
         assert_eq!(seal.open(&sealed, &binding), None, "by the clock, too");
     }
 }

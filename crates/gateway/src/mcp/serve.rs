@@ -10,7 +10,7 @@ use super::client::{Asked, Begun, Client, Greeting, LEVELS, Line, says};
 use super::error::{Code, Error};
 use super::message::{self, Id, Message, Request};
 use super::revision::{Meta, Revision, key};
-use super::{hosted, listen, result, servers, tasks, tools, watching};
+use super::{elsewhere, hosted, listen, result, servers, tasks, tools, watching};
 use crate::gateway::Gateway;
 use crate::shelf::Stock;
 use crate::view::View;
@@ -185,6 +185,9 @@ async fn dispatch(
     params: Value,
 ) -> Result<String, Error> {
     let stateless = asked.revision.is_stateless();
+    if stateless && let Some(answer) = elsewhere::pass_on(gateway, asked, method, &params).await {
+        return answer;
+    }
     match method {
         "tools/call" => Box::pin(tools::call(gateway, asked, params)).await,
         "tools/list" => tools::list(gateway, asked, &params).await,

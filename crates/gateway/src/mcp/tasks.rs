@@ -248,8 +248,9 @@ pub(crate) async fn answer(
         return Err(Error::new(Code::Capability, "the client does not know tasks").with(needed));
     }
     let name = params["taskId"].as_str().ok_or_else(|| missing("taskId"))?.to_owned();
-    let unknown =
-        || Error::new(Code::BadParameters, "there is no such task, or another process has it");
+    let unknown = || {
+        Error::new(Code::BadParameters, "there is no such task, or the process that had it is gone")
+    };
     match gateway.seal.open(&name, &binding(asked)).ok_or_else(unknown)? {
         State::TaskOf(package, theirs) => {
             let told = pass(gateway, asked, &package, theirs, method, params).await?;

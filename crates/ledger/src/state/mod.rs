@@ -24,7 +24,7 @@
 //! | [`grants`] | what the owner allowed, and what was reached for in vain |
 //! | [`budgets`] | calls and cents of a day; calls of a minute |
 //! | [`pins`] | what was seen first and must not change unnoticed |
-//! | [`shared`] | what replicas share beyond that: the key of their seals, and the lines of their logs |
+//! | [`shared`], [`inquiries`] | what replicas share beyond that: the key of their seals, and the lines of their logs; what one asks another |
 
 pub mod approvals;
 pub mod budgets;
@@ -35,6 +35,7 @@ mod error;
 pub mod flows;
 pub mod grants;
 pub mod implementations;
+pub mod inquiries;
 pub mod latency;
 pub mod machine;
 pub mod metrics;

@@ -14,7 +14,7 @@ const AT_A_TIME: i64 = 1_000;
 
 /// What replicas share.
 #[derive(Clone, Copy, Debug)]
-pub struct Shared<'s>(&'s State);
+pub struct Shared<'s>(pub(super) &'s State);
 
 /// A replica whose log is here.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -3,10 +3,11 @@
 use std::error::Error;
 use std::time::Duration;
 
+use ledger::state::inquiries::{Heard, Inquiry};
 use ledger::state::shared::Replica;
 use ledger::state::wishes::Wish;
 use ledger::state::{Database, StateErrorKind};
-use ledger::{State, StateError};
+use ledger::{State, StateError, Time};
 use sqlx::{Connection, PgConnection};
 
 use crate::{block_on, count, demanded, fresh, server};
@@ -76,7 +77,7 @@ fn a_newer_database_is_refused() {
         State::join(&database).await.unwrap().close().await.unwrap();
         done(&address, "UPDATE haft_state SET version = 99").await;
         let error = State::join(&database).await.unwrap_err();
-        assert!(matches!(error, StateError::Newer { found: 99, known: 2, .. }), "{error:?}");
+        assert!(matches!(error, StateError::Newer { found: 99, known: 3, .. }), "{error:?}");
         assert_eq!(error.kind(), StateErrorKind::Broken);
     });
 }
@@ -88,7 +89,7 @@ fn an_older_database_is_brought_up_with_what_is_in_it() {
     let database = Database::parse(&address).unwrap();
     block_on(async {
         State::join(&database).await.unwrap().close().await.unwrap();
-        let before = "ALTER TABLE wishes DROP COLUMN client; \
+        let before = "DROP TABLE inquiries; ALTER TABLE wishes DROP COLUMN client; \
             INSERT INTO wishes VALUES ('pdf', 'to read', 'mcp', 1); UPDATE haft_state SET version = 1";
         done(&address, before).await;
         let state = State::join(&database).await.unwrap();
@@ -162,6 +163,39 @@ fn lines_of_a_log_are_kept_with_their_end_or_not_at_all() {
         assert_eq!(shared.last_line("ed25519:b").await.unwrap(), 0);
         let folded = shared.fold_lines(|_| 0, |sum, seq, _| *sum += seq).await.unwrap();
         assert_eq!(folded, [(replica("first"), 10)]);
+    });
+}
+
+#[test]
+fn what_is_left_for_a_replica_is_had_once_and_answered_to_who_waits() {
+    let Some(server) = server() else { return };
+    let database = fresh(&server);
+    block_on(async {
+        let [one, other] =
+            [State::join(&database).await.unwrap(), State::join(&database).await.unwrap()];
+        let (asks, has) = (one.shared().unwrap(), other.shared().unwrap());
+        let inquiry = |id: &str| Inquiry { id: id.to_owned(), request: format!("{id}?") };
+        let left = async |id: &str, at: i64| {
+            asks.leave_inquiry("them", &inquiry(id), Time::from_unix_millis(at)).await.unwrap();
+        };
+        left("a", 1_000).await;
+        assert_eq!(asks.hear("a").await.unwrap(), Heard::default());
+        assert_eq!(has.take_inquiries("others").await.unwrap(), []);
+        assert_eq!(has.take_inquiries("them").await.unwrap(), [inquiry("a")]);
+        assert_eq!(has.take_inquiries("them").await.unwrap(), []);
+        assert!(has.beat("a").await.unwrap());
+        has.answer_inquiry("a", "yes").await.unwrap();
+        let heard = asks.hear("a").await.unwrap();
+        assert_eq!(heard, Heard { beats: 2, answer: Some("yes".to_owned()) });
+        // Nobody works on what nobody waits for.
+        asks.forget_inquiry("a").await.unwrap();
+        assert!(!has.beat("a").await.unwrap());
+        has.answer_inquiry("a", "late").await.unwrap();
+        assert_eq!(asks.hear("a").await.unwrap(), Heard::default());
+        // What was left by one that went is taken away a day later.
+        left("b", 2_000).await;
+        left("c", 86_402_001).await;
+        assert_eq!(has.take_inquiries("them").await.unwrap(), [inquiry("c")]);
     });
 }
 

@@ -1,0 +1,116 @@
+//! What one replica is asked and only another can answer: it is left here for that one, which leaves its answer here.
+//!
+//! Nothing of it is kept: whoever left it takes it away once it is answered, or nobody waits for it any more. What is
+//! written in it is for the replicas to seal.
+
+use std::time::Duration;
+
+use super::query::query;
+use super::shared::Shared;
+use super::{StateError, read};
+use crate::Time;
+
+/// How long one stays whose replica went without taking it away.
+const KEPT: Duration = Duration::from_hours(24);
+
+/// What a replica is asked for another.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Inquiry {
+    /// Its name, which is that of no other.
+    pub id: String,
+    /// What is asked.
+    pub request: String,
+}
+
+/// What has come of an inquiry.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Heard {
+    /// How often the other has said that it works on it; zero before it knows of it.
+    pub beats: u64,
+    /// What it answered, once it has.
+    pub answer: Option<String>,
+}
+
+impl Shared<'_> {
+    /// Leaves something for a replica.
+    pub async fn leave_inquiry(
+        self,
+        replica: &str,
+        inquiry: &Inquiry,
+        now: Time,
+    ) -> Result<(), StateError> {
+        let failed = |error| self.0.failed("ask another replica", error);
+        let mut connection = self.0.connection().await?;
+        let kept = i64::try_from(KEPT.as_millis()).unwrap_or(i64::MAX);
+        query("DELETE FROM inquiries WHERE created < $1")
+            .bind(now.unix_millis() - kept)
+            .execute(&mut connection)
+            .await
+            .map_err(failed)?;
+        query("INSERT INTO inquiries VALUES ($1, $2, $3, $4, 0)")
+            .bind(&inquiry.id)
+            .bind(replica)
+            .bind(&inquiry.request)
+            .bind(now.unix_millis())
+            .execute(&mut connection)
+            .await
+            .map_err(failed)
+            .map(drop)
+    }
+
+    /// What was left for a replica, and is its to answer from now on: each is had once.
+    pub async fn take_inquiries(self, replica: &str) -> Result<Vec<Inquiry>, StateError> {
+        let taken: Vec<(String, String)> = query(
+            "UPDATE inquiries SET beats = 1 WHERE replica = $1 AND beats = 0 RETURNING id, request",
+        )
+        .bind(replica)
+        .fetch_all(&mut self.0.connection().await?)
+        .await
+        .map_err(|error| self.0.failed("look what other replicas ask", error))?;
+        Ok(taken.into_iter().map(|(id, request)| Inquiry { id, request }).collect())
+    }
+
+    /// Says that an inquiry is being worked on; whether anybody still waits for it.
+    pub async fn beat(self, inquiry: &str) -> Result<bool, StateError> {
+        query("UPDATE inquiries SET beats = beats + 1 WHERE id = $1")
+            .bind(inquiry)
+            .execute(&mut self.0.connection().await?)
+            .await
+            .map_err(|error| self.0.failed("work for another replica", error))
+            .map(|count| count > 0)
+    }
+
+    /// Answers an inquiry, where anybody still waits for it.
+    pub async fn answer_inquiry(self, inquiry: &str, answer: &str) -> Result<(), StateError> {
+        query("UPDATE inquiries SET answer = $2 WHERE id = $1")
+            .bind(inquiry)
+            .bind(answer)
+            .execute(&mut self.0.connection().await?)
+            .await
+            .map_err(|error| self.0.failed("answer another replica", error))
+            .map(drop)
+    }
+
+    /// What has come of an inquiry; nothing of one that is not there.
+    pub async fn hear(self, inquiry: &str) -> Result<Heard, StateError> {
+        let known: Vec<(i64, Option<String>)> =
+            query("SELECT beats, answer FROM inquiries WHERE id = $1")
+                .bind(inquiry)
+                .fetch_all(&mut self.0.connection().await?)
+                .await
+                .map_err(|error| self.0.failed("hear another replica", error))?;
+        let heard = known.into_iter().next();
+        Ok(heard
+            .map_or_else(Heard::default, |(beats, answer)| Heard { beats: read(beats), answer }))
+    }
+
+    /// Takes an inquiry away.
+    pub async fn forget_inquiry(self, inquiry: &str) -> Result<(), StateError> {
+        query("DELETE FROM inquiries WHERE id = $1")
+            .bind(inquiry)
+            .execute(&mut self.0.connection().await?)
+            .await
+            .map_err(|error| self.0.failed("forget what another replica was asked", error))
+            .map(drop)
+    }
+}
