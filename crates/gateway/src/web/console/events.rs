@@ -79,7 +79,8 @@ impl Listening {
             if is_first || is_new || self.said.elapsed() >= STILL_THERE {
                 self.said = Instant::now();
                 return Some(match (is_first, is_new) {
-                    (true, _) => "retry: 2000\n\n",
+                    // What changed after the page was made and before this is shown, too.
+                    (true, _) => "retry: 2000\ndata: here\n\n",
                     (_, true) => "data: new\n\n",
                     (_, false) => ": still there\n\n",
                 });
