@@ -6,7 +6,7 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::common::{Desk, repository};
-use crate::gate::{Gate, OPEN, home, server};
+use crate::gate::{Gate, NEWER, OPEN, home, server};
 
 /// Where tools of others are installed.
 fn installed(variable: &str, usual: &str) -> Option<PathBuf> {
@@ -34,8 +34,11 @@ fn node22() -> PathBuf {
     std::env::var_os("HAFT_NODE22").map_or(usual, PathBuf::from)
 }
 
-/// Has a client list and call in both ways.
-fn works(command: impl Fn() -> Command) {
+/// The newest revision that begins with a greeting.
+const OLDER: &str = "2025-11-25";
+
+/// Has a client list and call in both ways, in this revision.
+fn works(revision: &str, command: impl Fn() -> Command) {
     let scripts = Desk::new();
     let path = server(scripts.0.path(), "plain", "say", "return arguments.get('words')");
     let desk = home(&[("plain", &path)], OPEN);
@@ -48,6 +51,7 @@ fn works(command: impl Fn() -> Command) {
             .unwrap_or_else(|_| panic!("{said}\n{}", String::from_utf8_lossy(&ran.stderr)));
         assert_eq!(told["tools"], serde_json::json!(["plain_say"]));
         assert_eq!(told["said"], "hello");
+        assert_eq!(told["revision"], revision);
     };
     let mut by_stdio = command();
     by_stdio.arg("stdio").arg(&haft).arg("--home").arg(desk.path("home")).arg("mcp");
@@ -59,33 +63,39 @@ fn works(command: impl Fn() -> Command) {
     told(by_http);
 }
 
-fn python(path: &Path, script: &str) -> Command {
+fn python(path: &Path, script: &str, how: &str) -> Command {
     let mut command = Command::new("python3");
-    command.env("PYTHONPATH", path).arg(peer(script));
+    command.env("PYTHONPATH", path).arg(peer(script)).arg(how);
     command
 }
 
 #[test]
 fn the_library_for_python_of_both_versions() {
     let Some(folder) = installed("HAFT_MCP_PYTHON", "mcp-python") else { return };
-    for version in ["1", "2"] {
-        works(|| python(&folder.join(version), "python.py"));
+    for (version, how, revision) in
+        [("1", "greeting", OLDER), ("2", "greeting", OLDER), ("2", "finding-out", NEWER)]
+    {
+        works(revision, || python(&folder.join(version), "python.py", how));
     }
 }
 
 #[test]
 fn fastmcp() {
     let Some(folder) = installed("HAFT_FASTMCP", "fastmcp") else { return };
-    works(|| python(&folder, "fast.py"));
+    for (mode, revision) in [("legacy", OLDER), ("auto", NEWER)] {
+        works(revision, || python(&folder, "fast.py", mode));
+    }
 }
 
 #[test]
 fn the_typescript_library_and_its_successor() {
     let Some(folder) = installed("HAFT_MCP_CLIENTS", "mcp-clients") else { return };
-    for library in ["sdk", "client"] {
-        works(|| {
+    for (library, mode, revision) in
+        [("sdk", "legacy", OLDER), ("client", "legacy", OLDER), ("client", "auto", NEWER)]
+    {
+        works(revision, || {
             let mut command = Command::new(node22());
-            command.arg(peer("sdk.mjs")).arg(&folder).arg(library);
+            command.arg(peer("sdk.mjs")).arg(&folder).args([library, mode]);
             command
         });
     }

@@ -1,4 +1,4 @@
-"""Lists and calls through the gateway with FastMCP."""
+"""Lists and calls through the gateway with FastMCP, in one of its modes."""
 
 import asyncio
 import json
@@ -15,10 +15,12 @@ def transport(way, first, *rest):
 
 
 async def spoken():
-    async with Client(transport(*sys.argv[1:])) as client:
+    mode, *rest = sys.argv[1:]
+    async with Client(transport(*rest), mode=mode) as client:
         tools = await client.list_tools()
         called = await client.call_tool("plain_say", {"words": "hello"})
-        return {"tools": [tool.name for tool in tools], "said": called.content[0].text}
+        said = called.content[0].text
+        return {"tools": [tool.name for tool in tools], "said": said, "revision": client.protocol_version}
 
 
 print(json.dumps(asyncio.run(spoken())))

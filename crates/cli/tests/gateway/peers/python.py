@@ -1,4 +1,5 @@
-"""Lists and calls through the gateway with the MCP library for Python, of either major version."""
+"""Lists and calls through the gateway with the MCP library for Python, of either major version: by a session that greets, or by the
+client of the second, which finds out how the gateway wants to be spoken with."""
 
 import asyncio
 import json
@@ -6,26 +7,37 @@ import os
 import sys
 
 
-async def spoken(read, write):
+async def spoken(session, revision):
+    listed = await session.list_tools()
+    called = await session.call_tool("plain_say", {"words": "hello"})
+    return {"tools": [tool.name for tool in listed.tools], "said": called.content[0].text, "revision": revision}
+
+
+async def greeting(transport):
     from mcp import ClientSession
 
-    async with ClientSession(read, write) as session:
-        await session.initialize()
-        listed = await session.list_tools()
-        called = await session.call_tool("plain_say", {"words": "hello"})
-        return {"tools": [tool.name for tool in listed.tools], "said": called.content[0].text}
+    async with transport as streams:
+        async with ClientSession(streams[0], streams[1]) as session:
+            agreed = (await session.initialize()).model_dump(by_alias=True)
+            return await spoken(session, agreed["protocolVersion"])
 
 
-async def stdio(program, *arguments):
+async def finding_out(transport):
+    from mcp import Client
+
+    async with Client(transport) as client:
+        return await spoken(client, client.protocol_version)
+
+
+async def stdio(speak, program, *arguments):
     from mcp import StdioServerParameters
     from mcp.client.stdio import stdio_client
 
     server = StdioServerParameters(command=program, args=list(arguments), env=dict(os.environ))
-    async with stdio_client(server) as (read, write):
-        return await spoken(read, write)
+    return await speak(stdio_client(server))
 
 
-async def http(url, token):
+async def http(speak, url, token):
     headers = {"Authorization": f"Bearer {token}"}
     try:
         import httpx2 as httpx
@@ -34,9 +46,9 @@ async def http(url, token):
     from mcp.client.streamable_http import streamable_http_client
 
     async with httpx.AsyncClient(headers=headers) as client:
-        async with streamable_http_client(url, http_client=client) as streams:
-            return await spoken(streams[0], streams[1])
+        return await speak(streamable_http_client(url, http_client=client))
 
 
-way, *rest = sys.argv[1:]
-print(json.dumps(asyncio.run({"stdio": stdio, "http": http}[way](*rest))))
+how, way, *rest = sys.argv[1:]
+speak = {"greeting": greeting, "finding-out": finding_out}[how]
+print(json.dumps(asyncio.run({"stdio": stdio, "http": http}[way](speak, *rest))))
