@@ -28,8 +28,8 @@ const BROWSERS: [&str; 3] =
 /// What a tool does that cannot be undone.
 const SHRED: &str = "import json, sys\ntext = sys.argv[-1] if len(sys.argv) > 1 else sys.stdin.read()\nprint(json.dumps({\"shredded\": json.loads(text)[\"name\"]}))\n";
 
-#[test]
-fn the_owner_installs_watches_answers_and_revokes() {
+/// A script that drives a browser, or nothing where there is none and need not be.
+fn driving(script: &str) -> Option<Command> {
     let tools = std::env::var_os("HAFT_BROWSER_TOOLS")
         .map_or_else(|| repository().join("target/tools/browser"), PathBuf::from);
     let browser = std::env::var_os("HAFT_BROWSER").map(PathBuf::from);
@@ -39,8 +39,37 @@ fn the_owner_installs_watches_answers_and_revokes() {
     else {
         let message = "Chromium, or what drives it, is not installed: run `./test`";
         assert!(std::env::var_os(DEMANDED).is_none(), "{message}");
-        return;
+        return None;
     };
+    let mut command = Command::new("node");
+    command.arg(repository().join("crates/cli/tests/console").join(script));
+    command.arg(browser).arg(tools).stdin(Stdio::null());
+    Some(command)
+}
+
+/// Has a script go through all of its steps.
+fn drive(mut command: Command) {
+    let output = command.output().expect("Node is installed");
+    assert!(
+        output.status.success(),
+        "{}\n{}",
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[test]
+fn the_first_page_after_up_explains_itself() {
+    let Some(mut command) = driving("first.mjs") else { return };
+    let desk = Desk::new();
+    let running = Running::up(&desk);
+    command.env("CONSOLE", &running.sign_in);
+    drive(command);
+}
+
+#[test]
+fn the_owner_installs_watches_answers_and_revokes() {
+    let Some(mut command) = driving("owner.mjs") else { return };
     let desk = Desk::new();
     let _shop = shop(&desk);
     let examples = repository().join("examples/mcpkg");
@@ -55,19 +84,10 @@ fn the_owner_installs_watches_answers_and_revokes() {
     }
     let token = desk.done(&["token", "new", "agent", "--json"]).json();
     let running = Running::start(&desk);
-    let script = repository().join("crates/cli/tests/console/browser.mjs");
-    let mut command = Command::new("node");
-    command.arg(script).arg(browser).arg(tools).stdin(Stdio::null());
     command.env("CONSOLE", &running.sign_in).env("MCP", &running.mcp);
     command.env("TOKEN", token["token"].as_str().unwrap());
     command.env("HAFT", assert_cmd::cargo::cargo_bin("haft")).env("HAFT_HOME", desk.path("home"));
-    let output = command.output().expect("Node is installed");
-    assert!(
-        output.status.success(),
-        "{}\n{}",
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr)
-    );
+    drive(command);
 }
 
 /// Counts calls of the last hours by which a package got slower, all but the one after which it is looked at.

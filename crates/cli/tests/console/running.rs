@@ -1,7 +1,9 @@
-//! `haft serve`, as a process of its own.
+//! `haft serve` or `haft up`, as a process of its own.
 
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Command, Stdio};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use super::common::Desk;
 
@@ -17,9 +19,18 @@ pub(crate) struct Running {
 impl Running {
     /// Serves the home of a desk, at a port that is free.
     pub(crate) fn start(desk: &Desk) -> Self {
+        Self::run(desk, "serve")
+    }
+
+    /// What a newcomer types, in the home of a desk.
+    pub(crate) fn up(desk: &Desk) -> Self {
+        Self::run(desk, "up")
+    }
+
+    fn run(desk: &Desk, verb: &str) -> Self {
         let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
         command.arg("--home").arg(desk.path("home")).current_dir(desk.0.path());
-        command.args(["serve", "--listen", "127.0.0.1:0", "--json"]);
+        command.args([verb, "--listen", "127.0.0.1:0", "--json"]);
         let mut process = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn().unwrap();
         let mut said = String::new();
         let mut out = BufReader::new(process.stdout.take().unwrap());
@@ -39,7 +50,8 @@ impl Running {
 
 impl Drop for Running {
     fn drop(&mut self) {
-        let _ended_already = self.process.kill();
+        // What it has started ends with it.
+        let _ended_already = kill_process(Pid::from_child(&self.process), Signal::TERM);
         let _ended_already = self.process.wait();
     }
 }

@@ -1,47 +1,11 @@
-// Drives a real Chromium over the console of a gateway, as its owner would use it.
-//
-// node browser.mjs BROWSER TOOLS: TOOLS is the folder with puppeteer-core and axe-core. CONSOLE is the address that signs in,
-// MCP where agents ask, with TOKEN; HAFT is the program, and HAFT_HOME its home. With HAFT_SHOTS a picture of every page is put
-// into that folder. Prints a line for each step and ends with 1 when one fails.
+// The owner in their console: from the sign-in to the end of everything. MCP is where agents ask, with TOKEN; HAFT is the program, and
+// HAFT_HOME its home.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
-import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
-import { createRequire } from "node:module";
+import { readFileSync, writeFileSync } from "node:fs";
 
-const [program, tools] = process.argv.slice(2);
-const require = createRequire(`${tools}/node_modules/`);
-const puppeteer = require("puppeteer-core");
-const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
-const address = new URL(process.env.CONSOLE).origin;
-const shots = process.env.HAFT_SHOTS;
-if (shots) mkdirSync(shots, { recursive: true });
+import { DESK, PHONE, check, enter, go, open, press, tabTo, take, text } from "./driver.mjs";
 
-// A container has no user namespaces and a small /dev/shm.
-const args = ["--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--no-first-run", "--lang=en"];
-const browser = await puppeteer.launch({ executablePath: program, headless: true, args });
-const complaints = [];
-
-async function open() {
-  const page = await (await browser.createBrowserContext()).newPage();
-  await page.setViewport({ width: 1280, height: 900 });
-  page.on("console", (message) => {
-    // A page that is not there says so itself.
-    if (message.type() === "error" && !/\b(404|401)\b/.test(message.text())) complaints.push(`console: ${message.text()}`);
-  });
-  page.on("pageerror", (error) => complaints.push(`script: ${error.message}`));
-  page.on("dialog", (dialog) => {
-    complaints.push(`dialog: ${dialog.message()}`);
-    dialog.dismiss();
-  });
-  page.on("request", (request) => {
-    if (!request.url().startsWith(address)) complaints.push(`asked for ${request.url()}`);
-  });
-  return page;
-}
-
-const go = (page, path) => page.goto(address + path, { waitUntil: "load" });
-const text = (page, of = "main") => page.$eval(of, (one) => one.innerText);
-const press = (page, of) => Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.click(of)]);
 const has = (page, words) => page.waitForFunction((words) => document.querySelector("main").innerText.includes(words), { timeout: 20000 }, words);
 
 // One call of an agent, as clients of the stateful revision make it.
@@ -62,54 +26,10 @@ async function call(name, input) {
   return (await ask("tools/call", { name, arguments: input })).result;
 }
 
-// Whether anybody can use the page: by the rules of axe, in light and dark, and on a phone.
-async function check(page, name) {
-  for (const scheme of ["light", "dark"]) {
-    await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: scheme }, { name: "prefers-reduced-motion", value: "reduce" }]);
-    await page.evaluate(axe);
-    const found = await page.evaluate(async () => {
-      const { violations } = await window.axe.run(document, { resultTypes: ["violations"] });
-      return violations.flatMap((one) => one.nodes.slice(0, 3).map((node) => `${one.id}: ${node.html.slice(0, 200)} ${node.failureSummary}`));
-    });
-    assert.deepEqual(found, [], `axe on ${name}, ${scheme}`);
-    await shoot(page, `${name}-${scheme}`);
-  }
-  await page.emulateMediaFeatures([{ name: "prefers-color-scheme", value: "light" }, { name: "prefers-reduced-motion", value: "reduce" }]);
-  await page.setViewport({ width: 360, height: 740 });
-  const [inner, wide] = await page.evaluate(() => [document.documentElement.clientWidth, document.documentElement.scrollWidth]);
-  assert.ok(wide <= inner, `${name} is ${wide} wide in ${inner}`);
-  await shoot(page, `${name}-phone`);
-  await page.setViewport({ width: 1280, height: 900 });
-}
-
-async function shoot(page, name) {
-  if (shots) await page.screenshot({ path: `${shots}/${name}.png`, fullPage: true });
-}
-
-// Goes on with the keyboard alone until something has the focus.
-async function tabTo(page, selector) {
-  for (let at = 0; at < 120; at += 1) {
-    const [isIt, isSeen] = await page.evaluate((selector) => {
-      const one = document.activeElement;
-      return [one.matches(selector), one === document.body || one.id === "main" || getComputedStyle(one).outlineStyle !== "none"];
-    }, selector);
-    assert.ok(isSeen || at === 0, "the focus is not seen");
-    if (isIt) return;
-    await page.keyboard.press("Tab");
-  }
-  assert.fail(`${selector} is not reached by the keyboard`);
-}
-
 // Types into what has the focus once the keyboard has reached it.
 async function typeInto(page, selector, words) {
   await tabTo(page, selector);
   await page.keyboard.type(words);
-}
-
-// Goes to a button or a link with the keyboard alone, and on by it.
-async function enter(page, selector) {
-  await tabTo(page, selector);
-  await Promise.all([page.waitForNavigation({ waitUntil: "load" }), page.keyboard.press("Enter")]);
 }
 
 // Goes down a list with the keyboard alone until something is chosen.
@@ -207,14 +127,14 @@ const steps = {
     assert.ok(again.isError, "a yes counted twice");
   },
   async "a call that waits is denied, on a phone"(page) {
-    await page.setViewport({ width: 360, height: 740 });
+    await page.setViewport(PHONE);
     await go(page, "/approvals");
     await has(page, "One call waits for you");
     await press(page, "button[value=deny]");
     assert.match(await text(page), /is not called/);
     const refused = await call("demo_shredder", { name: "letter" });
     assert.ok(refused.isError && /said no/.test(refused.content[0].text), JSON.stringify(refused));
-    await page.setViewport({ width: 1280, height: 900 });
+    await page.setViewport(DESK);
   },
   async "an answer can be for longer, and be taken back"(page) {
     await call("demo_shredder", { name: "draft" });
@@ -258,6 +178,7 @@ const steps = {
     assert.match(await text(page, "#entries details[open]"), /Decision/);
     await enter(page, ".row.head button");
     assert.match(await text(page), /The log is whole/);
+    await check(page, "verified");
   },
   async "what was measured of a tool is drawn and said, and so are its rank and what got worse"(page) {
     await go(page, "/tools/mcpkg%3Ademo.text.clean");
@@ -360,8 +281,10 @@ const steps = {
     await check(page, "revoked");
     await go(page, "/");
     await press(page, "a[href='/revoke']");
+    await check(page, "revoke-all");
     await press(page, ".danger button[type=submit]");
     assert.match(await text(page), /5 tools revoked/);
+    await check(page, "all-revoked");
     const listed = await ask("tools/list", {});
     assert.ok(!JSON.stringify(listed).includes("demo_echo"), JSON.stringify(listed));
   },
@@ -383,19 +306,4 @@ const steps = {
   },
 };
 
-let failed = 0;
-const page = await open();
-for (const [name, step] of Object.entries(steps)) {
-  try {
-    await step(page);
-    assert.deepEqual(complaints.splice(0), [], "complaints of the browser");
-    console.log(`ok      ${name}`);
-  } catch (error) {
-    failed += 1;
-    await shoot(page, `failed-${failed}`);
-    console.log(`FAILED  ${name}\n${error.stack}\n${page.url()}\n${await text(page).catch(() => "")}`);
-    break;
-  }
-}
-await browser.close();
-process.exit(failed === 0 ? 0 : 1);
+await take(steps);
