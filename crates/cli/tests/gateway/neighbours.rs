@@ -11,18 +11,34 @@ use crate::gate::{Gate, home, server, speaking};
 
 const POLICY: &str = "[agents]\ninstall = \"never\"\n[approval]\nundeclared = \"allow\"\n[sandbox]\ntimeout = \"3s\"\n";
 
-/// How long calls of the healthy one take: the middle and the slow end.
-fn times(gate: &Gate, calls: usize) -> (Duration, Duration) {
-    let mut all: Vec<_> = (0..calls)
-        .map(|_| {
-            let began = Instant::now();
-            let said = gate.call("/mcp", "well_say", json!({}));
-            assert_eq!(said["content"][0]["text"], "well", "{said}");
-            began.elapsed()
-        })
-        .collect();
-    all.sort();
-    (all[calls / 2], all[calls * 99 / 100])
+/// How long a call of the healthy one takes.
+fn time(gate: &Gate) -> Duration {
+    let began = Instant::now();
+    let said = gate.call("/mcp", "well_say", json!({}));
+    assert_eq!(said["content"][0]["text"], "well", "{said}");
+    began.elapsed()
+}
+
+/// How long so many of them take.
+fn times(gate: &Gate, calls: usize) -> Vec<Duration> {
+    (0..calls).map(|_| time(gate)).collect()
+}
+
+/// Refuses calls that took longer than the same calls alone: in the middle, and at the slow end. There is room for a busy machine: the
+/// benchmark has the strict ratios.
+fn check_unmoved(name: &str, mut alone: Vec<Duration>, mut beside: Vec<Duration>) {
+    alone.sort();
+    beside.sort();
+    let alone = alone[alone.len() / 2];
+    let (middle, slow) = (beside[beside.len() / 2], beside[beside.len() * 99 / 100]);
+    assert!(
+        middle < alone * 4 + Duration::from_millis(20),
+        "{middle:?} beside {name}, {alone:?} alone"
+    );
+    assert!(
+        slow < alone * 20 + Duration::from_millis(200),
+        "{slow:?} beside {name}, {alone:?} alone"
+    );
 }
 
 /// What becomes of a healthy server while its neighbour does its worst, and what is said of the neighbour.
@@ -32,22 +48,13 @@ fn beside(name: &str, body: &str, expected: &[&str]) {
     let bad = server(scripts.0.path(), name, "act", body);
     let desk = home(&[("well", &well), (name, &bad)], POLICY);
     let gate = Gate::open(&desk, &["--without-token"]);
-    let (alone, _) = times(&gate, 60);
+    let alone = times(&gate, 60);
     let tool = format!("{name}_act");
     let told: Vec<Value> = std::thread::scope(|scope| {
         let bad: Vec<_> = (0..4)
             .map(|_| scope.spawn(|| gate.ask("/mcp", "tools/call", json!({ "name": tool }))))
             .collect();
-        let (middle, slow) = times(&gate, 60);
-        // Ratios with room for a busy machine: the benchmark has the strict ones.
-        assert!(
-            middle < alone * 4 + Duration::from_millis(20),
-            "{middle:?} beside {name}, {alone:?} alone"
-        );
-        assert!(
-            slow < alone * 20 + Duration::from_millis(200),
-            "{slow:?} beside {name}, {alone:?} alone"
-        );
+        check_unmoved(name, alone, times(&gate, 60));
         bad.into_iter().map(|one| one.join().unwrap()).collect()
     });
     for one in told {
@@ -117,15 +124,18 @@ fn one_that_lies_about_its_schema_and_one_that_changes_its_surface() {
     let well = server(scripts.0.path(), "well", "say", "return 'well'");
     let desk = home(&[("changing", &changing(&scripts)), ("well", &well)], POLICY);
     let gate = Gate::open(&desk, &["--without-token"]);
+    let alone = times(&gate, 60);
     let (is_over, calls) = (AtomicBool::new(false), AtomicUsize::new(0));
-    std::thread::scope(|scope| {
+    let beside = std::thread::scope(|scope| {
         let neighbour = scope.spawn(|| {
+            let mut all = Vec::new();
             while !is_over.load(Ordering::Acquire) {
-                times(&gate, 1);
+                all.push(time(&gate));
                 calls.fetch_add(1, Ordering::AcqRel);
             }
+            all
         });
-        let _over = Over(&is_over);
+        let over = Over(&is_over);
         let call = |arguments: Value| gate.call("/mcp", "changing_act", arguments);
         // Again and again, until the neighbour has had so many calls meanwhile.
         let beside = |so_many: usize, bad: &dyn Fn()| {
@@ -148,7 +158,10 @@ fn one_that_lies_about_its_schema_and_one_that_changes_its_surface() {
             let refused = call(json!({}));
             assert_eq!(refused["structuredContent"]["error"]["code"], "denied", "{refused}");
         });
+        drop(over);
+        neighbour.join().unwrap()
     });
+    check_unmoved("one that lies and changes", alone, beside);
     let listed = gate.ask("/mcp", "tools/list", json!({}));
     assert_eq!(listed["result"]["tools"][0]["description"], "first");
 }

@@ -88,6 +88,32 @@ fn a_gateway_that_is_told_to_stop_answers_what_it_was_asked() {
 }
 
 #[test]
+fn no_tool_survives_a_gateway_that_is_killed_in_the_middle_of_calls_and_its_log_is_whole() {
+    let (desk, _scripts) = sleepers();
+    let mut gate = Gate::open(&desk, &["--without-token"]);
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    for (id, tool) in [(1, "sleeper_say"), (2, "dozer_doze"), (3, "sleeper_say")] {
+        call(&mut client, id, tool);
+    }
+    until("all have begun", || begun(&desk) == 3);
+    let tools = tools_of(gate.process.id());
+    assert!(tools.len() >= 3, "{tools:?}");
+    gate.process.kill().unwrap();
+    gate.process.wait().unwrap();
+    until("the end of all tools", || tools.iter().all(|tool| is_gone(*tool)));
+    check_answered(client, 3);
+    // What was under way had begun, and nobody says that it has ended.
+    assert_eq!(desk.done(&["audit", "verify"]).code, 0);
+    assert_eq!(begun(&desk), 3);
+    assert!(written(&desk, "end", "say").is_empty() && written(&desk, "end", "doze").is_empty());
+    // The next one goes on where it was.
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let listed = gate.ask("/mcp", "tools/list", json!({}));
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 2, "{listed}");
+    assert_eq!(desk.done(&["audit", "verify"]).code, 0);
+}
+
+#[test]
 fn a_host_of_clients_that_is_told_to_stop_leaves_nothing_open() {
     let (desk, _scripts) = sleepers();
     let mut client = Joined::greeted(&desk, &[], &json!({}));
