@@ -61,7 +61,7 @@ pub(crate) async fn pass_on(
     let by = asked.client.caller();
     let message =
         json!({ "jsonrpc": "2.0", "id": asked.id.to_value(), "method": method, "params": params });
-    Box::pin(ask(gateway, replica, Passed { by, message })).await.transpose()
+    Box::pin(ask(gateway, &replica, Passed { by, message })).await.transpose()
 }
 
 async fn ask(gateway: &Gateway, replica: &str, passed: Passed) -> Result<Option<String>, Error> {

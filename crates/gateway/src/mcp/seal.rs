@@ -111,13 +111,12 @@ impl Seal {
         self.has_handed_out.load(Ordering::Relaxed)
     }
 
-    /// Which other process has what a state is about that a client brings back.
-    pub(crate) fn elsewhere<'t>(&self, text: &'t str) -> Option<&'t str> {
+    /// Which other process has what a state is about that a client brings back. Nobody but one of them can have named it.
+    pub(crate) fn elsewhere(&self, text: &str) -> Option<String> {
         let own = self.own()?;
-        let (process, _) = text.split_once(AT)?;
-        let is_one =
-            process.len() == own.len() && process.bytes().all(|byte| byte.is_ascii_hexdigit());
-        (is_one && process != own).then_some(process)
+        let (process, sealed) = text.split_once(AT)?;
+        let process: String = self.open_text(process, &at(sealed))?;
+        (process != own).then_some(process)
     }
 
     /// Seals a state for one request.
@@ -126,6 +125,7 @@ impl Seal {
         let sealed = self.close_text(state, binding)?;
         let Some(own) = own else { return Some(sealed) };
         self.has_handed_out.store(true, Ordering::Relaxed);
+        let own = self.close_text(own, &at(&sealed))?;
         Some(format!("{own}{AT}{sealed}"))
     }
 
@@ -173,6 +173,11 @@ impl Seal {
     }
 }
 
+/// What the name of the process is bound to that has what is sealed so.
+fn at(sealed: &str) -> Binding {
+    Binding::of(&["at", sealed])
+}
+
 /// Seconds since 1970.
 fn now() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
@@ -217,13 +222,18 @@ mod tests {
         let task = State::Task("a".to_owned());
         let sealed = one.close(task.clone(), &binding).unwrap();
         assert_eq!(one.elsewhere(&sealed), None);
-        assert_eq!(other.elsewhere(&sealed), one.own());
+        assert_eq!(other.elsewhere(&sealed).as_deref(), one.own());
         for seal in [&one, &other] {
             assert_eq!(seal.open(&sealed, &binding), Some(task.clone()));
         }
-        // What any of them can go on with names none, and nobody is looked for who could not be there.
+        // What any of them can go on with names none, and nobody else can name one.
         let anywhere = one.close(State::Server(None), &binding).unwrap();
-        for text in [&anywhere, "..", "x.y", &sealed.replacen('.', "", 1), &format!("x{sealed}")] {
+        let another = one.close(task, &binding).unwrap();
+        let (name, _) = sealed.split_once(AT).unwrap();
+        let (_, rest) = another.split_once(AT).unwrap();
+        let of_both = format!("{name}{AT}{rest}");
+        let named = format!("{}{AT}{rest}", one.own().unwrap());
+        for text in [&*anywhere, "..", "x.y", &of_both, &named, &format!("x{sealed}")] {
             assert_eq!(other.elsewhere(text), None, "{text}");
         }
         assert_eq!(Seal::new(&[7; 32]).elsewhere(&sealed), None);
