@@ -11,7 +11,7 @@ use crate::printer::ColorChoice;
 #[derive(Parser, Debug)]
 #[command(name = "haft", version, arg_required_else_help = true, term_width = 100)]
 #[command(
-    after_help = "Exit codes: 0 done, 1 a tool failed or ran past a limit, 2 invalid input, 3 not found, 4 refused by policy or review, 5 conflict, 6 cannot be read, written or run, 70 our bug."
+    after_help = "Exit codes: 0 done, 1 a tool failed or ran past a limit, 2 invalid input, 3 not found, 4 refused by policy or review, 5 conflict, 6 cannot be read, written or run, 70 our bug, 130 told to stop before it was done."
 )]
 pub(crate) struct Haft {
     #[command(flatten)]

@@ -41,17 +41,48 @@ pub(crate) fn calling_off() -> CancellationToken {
     called_off
 }
 
-/// Listens for being told to stop: by Ctrl-C, by the end of the terminal, by `kill`.
+/// Listens for being told to stop: by Ctrl-C, by `kill`, by the end of the terminal. Whoever wants us to outlive that (`nohup`) has
+/// said so before we began.
+#[cfg(unix)]
 pub(crate) fn listen() {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::iterator::Signals;
+
+    let all = [SIGINT, SIGTERM, SIGHUP];
+    let heard = all.into_iter().filter(|signal| *signal != SIGHUP || !is_ignored(SIGHUP));
     // Without a listener the program ends all the same, only less tidily.
-    let _ = ctrlc::set_handler(|| {
-        end_program();
-        let care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
-        care.folders.iter().for_each(|folder| sweep(folder));
-        drop(care);
-        restore_terminal();
-        std::process::exit(CODE.into());
+    let Ok(mut signals) = Signals::new(heard) else { return };
+    let listening = std::thread::Builder::new().name("signals".to_owned());
+    let _ = listening.spawn(move || {
+        if signals.forever().next().is_some() {
+            stop();
+        }
     });
+}
+
+/// The same: by Ctrl-C.
+#[cfg(not(unix))]
+pub(crate) fn listen() {
+    let _ = ctrlc::set_handler(stop);
+}
+
+/// Whether a signal does nothing to us, as far as the system says.
+#[cfg(unix)]
+fn is_ignored(signal: i32) -> bool {
+    let told = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let mut lines = told.lines().filter_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = lines.next().and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
+    ignored.is_some_and(|bits| bits >> (signal - 1) & 1 == 1)
+}
+
+/// Ends what runs, puts right what was begun, and leaves.
+fn stop() {
+    end_program();
+    let care = CARE.lock().unwrap_or_else(PoisonError::into_inner);
+    care.folders.iter().for_each(|folder| sweep(folder));
+    drop(care);
+    restore_terminal();
+    std::process::exit(CODE.into());
 }
 
 /// A program runs. When we are told to stop it is ended first, so, and whoever waits for it has the last word.
