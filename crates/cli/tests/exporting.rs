@@ -200,6 +200,13 @@ fn a_budget_keeps_the_best_that_fit() {
     let words =
         format!(" tokens, of {one}; counted is a token for every 3.5 bytes of a definition");
     assert!(ran.stderr.contains(&words), "{}", ran.stderr);
+    for wrong in ["0", "-1", "99999999999999999999999", "many"] {
+        let words = ["export", "--format", "openai", "--budget", wrong];
+        desk.refused(&words, 2, "write a number of tokens, 1 or more");
+    }
+    let file = ["export", "--format", "openai", "--output", "my.json"];
+    desk.refused(&file, 2, "`haft export --format openai > my.json` writes the document alone");
+    assert!(!desk.path("my.json").exists());
     // The programs of what is left out are not written.
     desk.done(&["export", "--format", "agentcli", "--budget", "1", "--output", "out"]);
     assert!(!desk.path("out/tools").exists());

@@ -16,6 +16,7 @@ use crate::home::Home;
 use crate::load::Loading;
 use crate::output;
 use crate::printer::{Printer, escaped};
+use crate::shell;
 
 #[derive(Args, Debug)]
 #[command(
@@ -41,8 +42,14 @@ pub(crate) struct ExportArgs {
     #[arg(long, conflicts_with = "files")]
     context: bool,
     /// Of what is installed: only the best ranked whose definitions together take about so many tokens
-    #[arg(long, value_name = "TOKENS", conflicts_with = "files", value_parser = clap::value_parser!(u64).range(1..))]
+    #[arg(long, value_name = "TOKENS", conflicts_with = "files", allow_hyphen_values = true, value_parser = tokens)]
     budget: Option<u64>,
+}
+
+/// A budget.
+fn tokens(text: &str) -> Result<u64, String> {
+    let number = text.parse().ok().filter(|number| *number > 0);
+    number.ok_or_else(|| "write a number of tokens, 1 or more".to_owned())
 }
 
 pub(crate) fn run(
@@ -55,6 +62,17 @@ pub(crate) fn run(
         let message =
             format!("--context goes with mcpkg, and {} has no place for it", args.format.name());
         return Err(Failure::invalid(message));
+    }
+    if let Some(folder) =
+        args.output.as_deref().filter(|path| path.extension().is_some_and(|kind| kind == "json"))
+    {
+        let folder = shell::word(&folder.display().to_string());
+        let message = format!("--output names a folder, and {folder} would be a strange one");
+        let hint = format!(
+            "`haft export --format {} > {folder}` writes the document alone",
+            args.format.name()
+        );
+        return Err(Failure::invalid(message).hint(hint));
     }
     let (exported, spent) = if args.files.is_empty() {
         installed::exported(args, &home()?, printer)?
