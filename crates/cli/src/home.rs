@@ -98,6 +98,18 @@ impl Home {
         held.into_iter().map(|folder| folder.join(WITHIN)).collect()
     }
 
+    /// What leads to the homes of every `haft up` that runs, for whoever may mean one of them and not this one.
+    pub(crate) fn ways_elsewhere(&self) -> Vec<String> {
+        if self.is_thrown_away() {
+            return Vec::new();
+        }
+        let way = |other: &PathBuf| {
+            let other = shell::word(&other.display().to_string());
+            format!("`export HAFT_HOME={other}` leads to the home of a `haft up` that runs")
+        };
+        Self::thrown_away().iter().map(way).collect()
+    }
+
     /// The same, with the state that is named by `--state` or by `HAFT_STATE`.
     pub(crate) fn sharing(mut self, flag: Option<&str>) -> Result<Self, Failure> {
         let variable = std::env::var(STATE).ok();

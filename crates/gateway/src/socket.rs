@@ -270,9 +270,7 @@ async fn welcome(
     let caller = match wish.want {
         // Whoever started it where it can be seen ends it there.
         Want::Retire if matches!(stay, Stay::Always) => {
-            let place = gateway.console.as_deref().map(|url| format!(" at {url}"));
-            let words =
-                format!("`haft serve` serves this home already{}", place.unwrap_or_default());
+            let words = serves_already(gateway.console.as_deref());
             return tell(&mut stream, &Told::Refused(words)).await;
         }
         Want::Retire => {
@@ -362,4 +360,10 @@ async fn tell(stream: &mut UnixStream, told: &Told) -> io::Result<()> {
     let mut text = serde_json::to_vec(told)?;
     text.push(b'\n');
     stream.write_all(&text).await
+}
+
+/// What whoever would serve a home is told where it is served, and where that is.
+pub fn serves_already(place: Option<&str>) -> String {
+    let place = place.map(|url| format!(" at {url}"));
+    format!("`haft serve` or `haft up` serves this home already{}", place.unwrap_or_default())
 }

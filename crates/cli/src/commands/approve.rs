@@ -165,13 +165,17 @@ pub(crate) fn run(
             }
             if tickets.is_empty() {
                 printer.note("nothing waits for you");
+                home.ways_elsewhere().iter().for_each(|way| printer.note(way));
             }
             return Ok(Exit::Done);
         }
         What::Allow { ticket, session, always } => {
             owner::check_presence(home, ask)?;
             let records = owner::records(home, &runtime)?;
-            let ticket = runtime.block_on(find(&records, ticket))?;
+            let ticket = runtime.block_on(find(&records, ticket)).map_err(|mut failure| {
+                failure.hints.extend(home.ways_elsewhere());
+                failure
+            })?;
             let lasts = lasting(&ticket, *session, always.as_ref())?;
             let document = runtime.block_on(allow(&records, &ticket, lasts, &mut done))?;
             done.doubt(off(&package_of(&ticket), home));

@@ -10,7 +10,6 @@ use crate::exit::{Exit, Failure, Outcome};
 use crate::home::Home;
 use crate::owner;
 use crate::printer::Printer;
-use crate::shell;
 
 #[derive(Args, Debug)]
 #[command(
@@ -47,13 +46,7 @@ pub(crate) fn run(
         Err(error) => {
             let mut failure = missing("nothing serves this home".to_owned());
             // What runs is more likely to be meant.
-            for other in Home::thrown_away() {
-                let other = shell::word(&other.display().to_string());
-                let hint = format!(
-                    "`export HAFT_HOME={other}` leads to the home of a `haft up` that runs"
-                );
-                failure.hints.insert(0, hint);
-            }
+            failure.hints.splice(0..0, home.ways_elsewhere());
             // Where there is nobody, the words of the system add nothing.
             let is_nobody =
                 matches!(error.kind(), ErrorKind::NotFound | ErrorKind::ConnectionRefused);

@@ -116,7 +116,11 @@ pub(super) fn run_in(
     let lanes = Arc::new(lanes);
     // Nobody makes room for somebody who could not serve.
     let (settings, launcher) = (owner::settings(home)?, walls::launcher()?);
-    let listener = if args.background { None } else { Some(runtime.block_on(listen(args))?) };
+    let listener = if args.background {
+        None
+    } else {
+        Some(runtime.block_on(listen(args, home, taken.is_none()))?)
+    };
     let seat = match taken {
         Some(seat) => Some(seat),
         // Somebody else serves just as well.
@@ -164,7 +168,7 @@ pub(super) fn run_in(
         let lean = tokio::spawn(lean::stay_lean());
         if let Some((listener, address)) = listener {
             let settings = Settings { listening: address, ..over_http(args, home, printer)? };
-            tell(address, args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
+            tell((home, address), args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
             let stopped = stop.clone();
             web::serve(Arc::clone(&gateway), listener, settings, &lanes, async move {
                 stopped.cancelled().await;
@@ -206,10 +210,24 @@ pub(super) fn not_free(place: SocketAddr, error: std::io::Error) -> Failure {
         .hint("--listen ADDR:PORT names another place; port 0 is any that is free")
 }
 
-/// Listens where it was said, and where that is.
-async fn listen(args: &ServeArgs) -> Result<(TcpListener, SocketAddr), Failure> {
-    let listener = TcpListener::bind(args.listen).await;
-    let listener = listener.map_err(|error| not_free(args.listen, error))?;
+/// Listens where it was said, and where that is. Where that cannot be because whoever serves the home does, that is said.
+async fn listen(
+    args: &ServeArgs,
+    home: &Home,
+    may_be_served: bool,
+) -> Result<(TcpListener, SocketAddr), Failure> {
+    let listener = match TcpListener::bind(args.listen).await {
+        Ok(listener) => listener,
+        Err(error) => {
+            let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::SignIn };
+            if may_be_served && let Ok((_, Told::Address(url))) = connect(home.path(), &wish).await
+            {
+                let place = url.split("/sign-in/").next().unwrap_or_default();
+                return Err(served(&gateway::socket::serves_already(Some(place))));
+            }
+            return Err(not_free(args.listen, error));
+        }
+    };
     let address = listener.local_addr().unwrap_or(args.listen);
     Ok((listener, address))
 }
@@ -238,7 +256,7 @@ pub(super) async fn seat(home: &Home) -> Result<Seat, Failure> {
     let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::Retire };
     let told = connect(home.path(), &wish).await;
     if let Ok((_, Told::Refused(words))) = &told {
-        return Err(Failure::new(Exit::Conflict, line(words)).hint("end that one first"));
+        return Err(served(words));
     }
     let until = tokio::time::Instant::now() + HANDOVER;
     while matches!(told, Ok((_, Told::Welcome))) && tokio::time::Instant::now() < until {
@@ -248,6 +266,11 @@ pub(super) async fn seat(home: &Home) -> Result<Seat, Failure> {
         }
     }
     Err(Failure::new(Exit::Conflict, "another process serves this home, and does not make room"))
+}
+
+/// Somebody serves the home, and goes on.
+fn served(words: &str) -> Failure {
+    Failure::new(Exit::Conflict, line(words)).hint("end that one first")
 }
 
 fn over_http(args: &ServeArgs, home: &Home, printer: Printer) -> Result<Settings, Failure> {
@@ -266,7 +289,7 @@ fn over_http(args: &ServeArgs, home: &Home, printer: Printer) -> Result<Settings
 }
 
 fn tell(
-    address: SocketAddr,
+    (home, address): (&Home, SocketAddr),
     args: &ServeArgs,
     settings: &Settings,
     sign_in: Option<String>,
@@ -276,7 +299,8 @@ fn tell(
     let url = format!("http://{address}/mcp");
     settings.tokens.check();
     if json_wanted {
-        return printer.json(&json!({ "mcp": url, "console": sign_in }));
+        let home = home.path().display().to_string();
+        return printer.json(&json!({ "mcp": url, "console": sign_in, "home": home }));
     }
     printer.note(&format!("Serving the tools of this home at {url}"));
     if !address.ip().is_loopback() {

@@ -122,6 +122,9 @@ pub(crate) fn run(
             } else {
                 printer.result(&format!("{secret}\n"))?;
                 printer.note("It is shown this once. Agents send it as `Authorization: Bearer …`");
+                for way in home.ways_elsewhere() {
+                    printer.note(&format!("It counts for this home; {way}"));
+                }
             }
         }
         Verb::Rm { name } => {

@@ -238,9 +238,20 @@ fn a_gateway_makes_no_room_for_another() {
     let gate = Gate::open(&desk, &["--without-token"]);
     let words_of_it = format!("serves this home already at http://{}", gate.address);
     desk.refused(&["serve", "--listen", "127.0.0.1:0"], 5, &words_of_it);
-    // Neither for one that could not serve.
-    desk.refused(&["serve", "--listen", &gate.address], 6, "failed to listen");
+    desk.refused(&["serve", "--listen", &gate.address], 5, &words_of_it);
     assert_eq!(words(&gate.call("/mcp", "counter_count", json!({}))).rsplit(' ').next(), Some("1"));
+}
+
+#[test]
+fn a_host_of_clients_makes_no_room_for_one_that_could_not_serve() {
+    let desk = counting();
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    let before = hosts(&desk);
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let place = taken.local_addr().unwrap().to_string();
+    desk.refused(&["serve", "--listen", &place], 6, &format!("failed to listen at {place}"));
+    assert_eq!(hosts(&desk), before);
+    assert_eq!(words(&client.call("counter_count", json!({}))).rsplit(' ').next(), Some("1"));
 }
 
 #[test]

@@ -15,7 +15,13 @@ fn begin(desk: &Desk) -> (Gate, Value) {
 
 /// Starts it where these words lead.
 fn start(desk: &Desk, place: &[&str]) -> Child {
-    let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    start_as(desk, place, "--default-signal=HUP")
+}
+
+/// The same, by whoever says what becomes of the end of the terminal.
+fn start_as(desk: &Desk, place: &[&str], terminal: &str) -> Child {
+    let mut command = Command::new("env");
+    command.arg(terminal).arg(assert_cmd::cargo::cargo_bin("haft"));
     command.args(place).args(["up", "--listen", "127.0.0.1:0", "--json"]).env_remove("HAFT_HOME");
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).env("TMPDIR", desk.0.path());
     command.current_dir(desk.0.path()).spawn().unwrap()
@@ -23,7 +29,11 @@ fn start(desk: &Desk, place: &[&str]) -> Child {
 
 /// Begins it where these words lead, and what it says.
 fn begin_at(desk: &Desk, place: &[&str]) -> (Gate, Value) {
-    let mut process = start(desk, place);
+    begun(start(desk, place))
+}
+
+/// What it says once it serves.
+fn begun(mut process: Child) -> (Gate, Value) {
     let mut out = BufReader::new(process.stdout.take().unwrap());
     let mut said = String::new();
     while !said.contains('}') {
@@ -63,6 +73,18 @@ fn the_first_page_after_the_plain_command_explains_itself() {
     let connected = connect.env("HOME", desk.0.path()).output().unwrap();
     let said = String::from_utf8(connected.stderr).unwrap();
     assert!(said.contains("this home is gone when `haft up` ends"), "{said}");
+    // So is whoever looks at, or makes something for, another home than the one that they see.
+    for words in [&["approve", "list"][..], &["approve", "allow", "0123"], &["token", "new", "me"]]
+    {
+        let mut command = Command::new(assert_cmd::cargo::cargo_bin("haft"));
+        command.arg("--home").arg(desk.path("home")).args(words).env("TMPDIR", desk.0.path());
+        let said = String::from_utf8(command.output().unwrap().stderr).unwrap();
+        assert!(
+            said.contains(&format!("`export HAFT_HOME={there}` leads to")),
+            "{words:?}: {said}"
+        );
+    }
+    assert_eq!(told["home"], there);
     let cookie = sign_in(&gate, &told);
     let page = |path: &str| {
         let shown = gate.send("GET", path, &[("cookie", &cookie)], "");
@@ -213,6 +235,22 @@ fn who_stops_it_before_it_serves_finds_nothing_left() {
 }
 
 #[test]
+fn who_began_it_to_outlive_their_terminal_has_it_go_on() {
+    let desk = Desk::new();
+    let home = desk.path("home");
+    let place = ["--home", home.to_str().unwrap()];
+    let (gate, told) = begun(start_as(&desk, &place, "--ignore-signal=HUP"));
+    assert_eq!(told["home"], place[1]);
+    tell(&gate.process, "-HUP");
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    assert_eq!(gate.send("GET", "/healthz", &[], "").status, 200);
+    // Who would serve the same home at the same place is told that it is served, and by whom.
+    let serve = ["serve", "--listen", &gate.address];
+    desk.refused(&serve, 5, "`haft serve` or `haft up` serves this home already at http://");
+    end(gate);
+}
+
+#[test]
 fn what_a_killed_one_left_is_taken_back_by_the_next() {
     let desk = Desk::new();
     let (mut gate, _) = begin(&desk);
@@ -269,7 +307,7 @@ fn a_home_that_is_served_is_told_before_anything_is_made() {
     let before = known();
     let ran = desk.haft(&["up", "--listen", "127.0.0.1:0"]);
     assert_eq!(ran.code, 5, "{}", ran.stderr);
-    assert!(ran.stderr.contains("`haft serve` serves this home already"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("serves this home already"), "{}", ran.stderr);
     assert!(!ran.stderr.contains("A registry is at"), "{}", ran.stderr);
     assert_eq!(known(), before);
 }

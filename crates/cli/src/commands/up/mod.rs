@@ -87,11 +87,17 @@ pub(crate) fn run(args: &UpArgs, home: &Home, json_wanted: bool, printer: Printe
     if stopping.is_cancelled() {
         return Err(interrupt::cancelled());
     }
-    if lent.is_none() && !json_wanted {
-        let place = shell::word(&home.path().display().to_string());
-        printer.note(&format!("All of it is in a folder that is gone when this ends; `export HAFT_HOME={place}` in another terminal lets you look and try there"));
+    let place = shell::word(&home.path().display().to_string());
+    match (&lent, home.unusual()) {
+        _ if json_wanted => {}
+        (None, _) => printer.note(&format!("All of it is in a folder that is gone when this ends; `export HAFT_HOME={place}` in another terminal lets you look and try there")),
+        (Some(_), Some(whole)) => printer.note(&format!("What is installed stays in this home; `export HAFT_HOME={}` in another terminal leads to it", shell::word(&whole))),
+        (Some(_), None) => {}
     }
     let listen = args.listen.unwrap_or_else(|| free(7171));
+    if args.listen.is_none() && listen.port() == 0 {
+        printer.note("Somebody listens at 127.0.0.1:7171, so another port that is free is taken");
+    }
     let served = serve::run_in(&ServeArgs::at(listen), &home, Some(seat), json_wanted, printer);
     drop(lent);
     drop(registry);
