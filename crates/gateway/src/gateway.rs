@@ -8,7 +8,7 @@ use trace::Traces;
 
 use crate::door::Door;
 use crate::mcp::client::{Client, lock};
-use crate::mcp::elsewhere;
+use crate::mcp::elsewhere::{self, Elsewhere};
 use crate::mcp::hosted::shows_all_of;
 use crate::mcp::listings::Listings;
 use crate::mcp::seal::Seal;
@@ -45,6 +45,7 @@ pub struct Gateway {
     pub(crate) waiting: Waiting,
     pub(crate) listings: Listings,
     pub(crate) tasks: Tasks,
+    pub(crate) elsewhere: Elsewhere,
     pub(crate) watch: Arc<Watch>,
     pub(crate) console: Option<String>,
     /// Who may see the console.
@@ -73,6 +74,7 @@ impl Gateway {
             waiting: Waiting::default(),
             listings: Listings::default(),
             tasks: Tasks::default(),
+            elsewhere: Elsewhere::default(),
             watch: Arc::new(Watch::new(options.traces)),
             console: options.console,
             door: Door::default(),
@@ -131,6 +133,7 @@ impl Gateway {
     /// Ends everything that runs for somebody; what has to be kept is kept.
     pub async fn close(&self) {
         self.dismiss();
+        self.elsewhere.close(FAREWELL).await;
         self.call_off().await;
         self.waiting.clear();
         self.tasks.clear();

@@ -2,6 +2,7 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use serde_json::{Value, json};
 use testkit::postgres::Postgres;
@@ -236,12 +237,15 @@ fn a_task_of_one_replica_is_told_answered_and_called_off_by_any_while_that_one_i
 #[test]
 fn a_call_that_waits_in_one_replica_goes_on_by_any() {
     let scripts = Desk::new();
+    // What it is told has two parts: a name, and how long it thinks about that.
     let asks = "def ask():\n    \
         _say({'id': 'q', 'method': 'elicitation/create', 'params': {'message': 'who?', 'requestedSchema': {'type': 'object', 'properties': {}}}})\n    \
-        return _words(json.loads(sys.stdin.readline())['result']['content']['name'])";
+        name, thinks = json.loads(sys.stdin.readline())['result']['content']['name'].split()\n    \
+        time.sleep(float(thinks))\n    \
+        return _words(name)";
     let tools = r#"[{"name": "ask", "description": "Asks", "inputSchema": {"type": "object"}}]"#;
     let path = speaking(scripts.0.path(), "curious", asks, tools, "ask()");
-    let Some(fleet) = Fleet::with(OPEN, &[("curious", &path)]) else { return };
+    let Some(mut fleet) = Fleet::with(OPEN, &[("curious", &path)]) else { return };
     let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
     let ask = |gate: &Gate, more: Value| {
         let mut params = json!({ "name": "curious_ask", "arguments": {} });
@@ -249,16 +253,42 @@ fn a_call_that_waits_in_one_replica_goes_on_by_any() {
         let can = json!({ "elicitation": {} });
         gate.ask_as("/mcp", &[], &can, "tools/call", params).last()
     };
-    let asked = ask(&a, json!({}))["result"].clone();
-    assert_eq!(asked["resultType"], "input_required", "{asked}");
-    let answers = json!({ question(&asked): named("ada") });
-    let again = json!({ "requestState": asked["requestState"], "inputResponses": answers });
+    let waiting = |name: &str| {
+        let asked = ask(&a, json!({}))["result"].clone();
+        assert_eq!(asked["resultType"], "input_required", "{asked}");
+        let answers = json!({ question(&asked): named(name) });
+        json!({ "requestState": asked["requestState"], "inputResponses": answers })
+    };
+    let again = waiting("ada 0");
     let done = ask(&b, again.clone());
     assert_eq!(words(&done["result"]), "ada", "{done}");
     for gate in [&a, &b] {
         let gone = ask(gate, again.clone());
         assert!(gone["error"]["message"].to_string().contains("make it again"), "{gone}");
     }
+    // It has its answer once the database is there again, though that was away for longer than a replica may be silent.
+    let late = waiting("eve 3");
+    let done = std::thread::scope(|scope| {
+        let late = scope.spawn(|| ask(&b, late));
+        std::thread::sleep(Duration::from_secs(1));
+        fleet.postgres.stop();
+        std::thread::sleep(Duration::from_secs(12));
+        fleet.postgres.start_again();
+        late.join().unwrap()
+    });
+    assert_eq!(words(&done["result"]), "eve", "{done}");
+    // A replica that is told to stop answers first what it has begun; then what it had is gone.
+    let begun = waiting("ida 2");
+    let done = std::thread::scope(|scope| {
+        let begun = scope.spawn(|| ask(&b, begun.clone()));
+        std::thread::sleep(Duration::from_millis(700));
+        let stop = std::process::Command::new("kill").arg(a.process.id().to_string()).status();
+        assert!(stop.unwrap().success());
+        begun.join().unwrap()
+    });
+    assert_eq!(words(&done["result"]), "ida", "{done}");
+    let gone = ask(&b, begun);
+    assert!(gone["error"]["message"].to_string().contains("make it again"), "{gone}");
 }
 
 #[test]
@@ -357,7 +387,7 @@ fn a_page_of_the_console_hears_what_another_replica_has_written() {
     let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
     let cookie = fleet.signed_in(0, &a);
     let mut stream = TcpStream::connect(&a.address).unwrap();
-    stream.set_read_timeout(Some(std::time::Duration::from_secs(20))).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
     let head =
         format!("GET /console/events HTTP/1.1\r\nhost: {}\r\ncookie: {cookie}\r\n\r\n", a.address);
     stream.write_all(head.as_bytes()).unwrap();

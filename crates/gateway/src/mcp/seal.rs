@@ -65,8 +65,10 @@ pub(crate) enum State {
     Ticket(String, Option<Resumed>),
     /// A task of ours.
     Task(String),
-    /// A task of the server of a package.
+    /// A task of the server of a package, which this process has started.
     TaskOf(String, String),
+    /// The same of a server on the network, which all reach.
+    TaskBeyond(String, String),
 }
 
 impl State {
@@ -74,7 +76,7 @@ impl State {
     fn is_of_process(&self) -> bool {
         match self {
             Self::Waits(_) | Self::Task(_) | Self::TaskOf(..) => true,
-            Self::Server(_) | Self::Ticket(..) => false,
+            Self::Server(_) | Self::Ticket(..) | Self::TaskBeyond(..) => false,
         }
     }
 }
@@ -114,9 +116,17 @@ impl Seal {
     /// Which other process has what a state is about that a client brings back. Nobody but one of them can have named it.
     pub(crate) fn elsewhere(&self, text: &str) -> Option<String> {
         let own = self.own()?;
+        self.process_of(text).filter(|process| process != own)
+    }
+
+    /// Whether this process has what a state is about.
+    pub(crate) fn is_here(&self, text: &str) -> bool {
+        self.own().is_some() && self.process_of(text).as_deref() == self.own()
+    }
+
+    fn process_of(&self, text: &str) -> Option<String> {
         let (process, sealed) = text.split_once(AT)?;
-        let process: String = self.open_text(process, &at(sealed))?;
-        (process != own).then_some(process)
+        self.open_text(process, &at(sealed))
     }
 
     /// Seals a state for one request.
@@ -131,6 +141,9 @@ impl Seal {
 
     /// What was sealed for this request, as long as it counts.
     pub(crate) fn open(&self, text: &str, binding: &Binding) -> Option<State> {
+        if text.len() > LONGEST {
+            return None;
+        }
         let sealed = text.split_once(AT).map_or(text, |(_, sealed)| sealed);
         self.open_text(sealed, binding)
     }
@@ -160,9 +173,6 @@ impl Seal {
     }
 
     fn open_at<T: DeserializeOwned>(&self, text: &str, binding: &Binding, now: u64) -> Option<T> {
-        if text.len() > LONGEST {
-            return None;
-        }
         let bytes = URL_SAFE_NO_PAD.decode(text).ok()?;
         let (nonce, sealed) = bytes.split_at_checked(NONCE)?;
         let nonce: [u8; NONCE] = nonce.try_into().ok()?;
@@ -223,6 +233,7 @@ mod tests {
         let sealed = one.close(task.clone(), &binding).unwrap();
         assert_eq!(one.elsewhere(&sealed), None);
         assert_eq!(other.elsewhere(&sealed).as_deref(), one.own());
+        assert!(one.is_here(&sealed) && !other.is_here(&sealed));
         for seal in [&one, &other] {
             assert_eq!(seal.open(&sealed, &binding), Some(task.clone()));
         }
@@ -235,6 +246,7 @@ mod tests {
         let named = format!("{}{AT}{rest}", one.own().unwrap());
         for text in [&*anywhere, "..", "x.y", &of_both, &named, &format!("x{sealed}")] {
             assert_eq!(other.elsewhere(text), None, "{text}");
+            assert!(!one.is_here(text), "{text}");
         }
         assert_eq!(Seal::new(&[7; 32]).elsewhere(&sealed), None);
     }

@@ -56,7 +56,8 @@ pub(crate) async fn answer(
     answer
 }
 
-async fn answered(
+/// The same, which nobody counts.
+pub(crate) async fn answered(
     gateway: &Arc<Gateway>,
     client: &Arc<Client>,
     taken: Taken,

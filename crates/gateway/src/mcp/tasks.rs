@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use host::CancellationToken;
 use ledger::Time;
+use manifest::model::Entry;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
 
@@ -217,7 +218,11 @@ pub(crate) fn begin(making: &Making<'_>, running: Running, opened: Opened) -> St
 
 /// A task that a server made of a call, under our name.
 pub(crate) fn of_server(making: &Making<'_>, mut said: Value) -> Result<String, Error> {
-    let state = State::TaskOf(making.offer.package.id.clone(), named(&said).to_owned());
+    let (package, theirs) = (making.offer.package.id.clone(), named(&said).to_owned());
+    let implementations = &making.offer.tool.package.implementations;
+    let is_beyond = implementations.iter().all(|one| matches!(one.entry, Entry::McpHttp { .. }));
+    let state =
+        if is_beyond { State::TaskBeyond(package, theirs) } else { State::TaskOf(package, theirs) };
     said["taskId"] = seal(making.gateway, making.asked, state)?.into();
     Ok(said.to_string())
 }
@@ -251,8 +256,12 @@ pub(crate) async fn answer(
     let unknown = || {
         Error::new(Code::BadParameters, "there is no such task, or the process that had it is gone")
     };
+    // What another process has was asked of that one before, and it is gone.
+    if gateway.seal.elsewhere(&name).is_some() {
+        return Err(unknown());
+    }
     match gateway.seal.open(&name, &binding(asked)).ok_or_else(unknown)? {
-        State::TaskOf(package, theirs) => {
+        State::TaskOf(package, theirs) | State::TaskBeyond(package, theirs) => {
             let told = pass(gateway, asked, &package, theirs, method, params).await?;
             Ok(result::whole(told, asked.revision))
         }

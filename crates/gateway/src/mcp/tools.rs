@@ -381,7 +381,9 @@ impl Making<'_> {
                 let ticket = asking::answered(self, &ticket, &responses).await?;
                 Ok(Brought { ticket: Some(ticket), resumed })
             }
-            State::Waits(_) | State::Task(_) | State::TaskOf(..) => Err(not_ours()),
+            State::Waits(_) | State::Task(_) | State::TaskOf(..) | State::TaskBeyond(..) => {
+                Err(not_ours())
+            }
         }
     }
 

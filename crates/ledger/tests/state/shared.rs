@@ -7,7 +7,7 @@ use ledger::state::inquiries::{Heard, Inquiry};
 use ledger::state::shared::Replica;
 use ledger::state::wishes::Wish;
 use ledger::state::{Database, StateErrorKind};
-use ledger::{State, StateError, Time};
+use ledger::{State, StateError};
 use sqlx::{Connection, PgConnection};
 
 use crate::{block_on, count, demanded, fresh, server};
@@ -169,16 +169,15 @@ fn lines_of_a_log_are_kept_with_their_end_or_not_at_all() {
 #[test]
 fn what_is_left_for_a_replica_is_had_once_and_answered_to_who_waits() {
     let Some(server) = server() else { return };
-    let database = fresh(&server);
+    let address = server.database();
+    let database = Database::parse(&address).unwrap();
     block_on(async {
         let [one, other] =
             [State::join(&database).await.unwrap(), State::join(&database).await.unwrap()];
         let (asks, has) = (one.shared().unwrap(), other.shared().unwrap());
         let inquiry = |id: &str| Inquiry { id: id.to_owned(), request: format!("{id}?") };
-        let left = async |id: &str, at: i64| {
-            asks.leave_inquiry("them", &inquiry(id), Time::from_unix_millis(at)).await.unwrap();
-        };
-        left("a", 1_000).await;
+        let left = async |id: &str| asks.leave_inquiry("them", &inquiry(id)).await.unwrap();
+        left("a").await;
         assert_eq!(asks.hear("a").await.unwrap(), Heard::default());
         assert_eq!(has.take_inquiries("others").await.unwrap(), []);
         assert_eq!(has.take_inquiries("them").await.unwrap(), [inquiry("a")]);
@@ -192,10 +191,19 @@ fn what_is_left_for_a_replica_is_had_once_and_answered_to_who_waits() {
         assert!(!has.beat("a").await.unwrap());
         has.answer_inquiry("a", "late").await.unwrap();
         assert_eq!(asks.hear("a").await.unwrap(), Heard::default());
-        // What was left by one that went is taken away a day later.
-        left("b", 2_000).await;
-        left("c", 86_402_001).await;
+        // Nor on what was left by one that went; it is taken away.
+        left("b").await;
+        left("c").await;
+        let ages = "UPDATE inquiries SET awaited = awaited - 61000 WHERE id = 'b'";
+        done(&address, ages).await;
         assert_eq!(has.take_inquiries("them").await.unwrap(), [inquiry("c")]);
+        done(&address, "UPDATE inquiries SET awaited = awaited - 61000").await;
+        assert!(!has.beat("c").await.unwrap());
+        asks.await_inquiry("c").await.unwrap();
+        assert!(has.beat("c").await.unwrap());
+        asks.tidy_inquiries().await.unwrap();
+        left("b").await;
+        assert_eq!(has.take_inquiries("them").await.unwrap(), [inquiry("b")]);
     });
 }
 
