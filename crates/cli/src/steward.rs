@@ -285,6 +285,10 @@ fn typed(deed: &Deed) -> (Vec<String>, Zeroizing<String>) {
         Deed::Status { id } => vec!["status", "--", id],
         Deed::Newer { id } => vec!["update", "--check", "--", id],
         Deed::Update { id, digest } => vec!["update", "--yes", "--expect", digest, "--", id],
+        Deed::Offered { id } => vec!["approve", "surface", "--check", "--", id],
+        Deed::Approve { id, digest } => {
+            vec!["approve", "surface", "--digest", digest, "--", id]
+        }
         Deed::Rollback { id } => vec!["rollback", "--", id],
         Deed::Enable { id } => vec!["enable", "--", id],
         Deed::Disable { id } => vec!["disable", "--", id],

@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use host::surface::in_short;
 use host::{CallError, Kind, Tool};
 use ledger::audit;
 use policy::Denial;
@@ -69,19 +70,28 @@ pub(crate) fn value(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value 
     }
     told["retry"] = retry(error, &remedies).into();
     if let Some(details) = error.details.as_object().filter(|details| !details.is_empty()) {
-        told["details"] = Value::Object(details.clone());
+        let mut details = details.clone();
+        details.shift_remove("surface");
+        told["details"] = Value::Object(details);
     }
     told
 }
 
 /// What happened.
 fn message(error: &CallError) -> Cow<'_, str> {
+    // What a server says of itself is nothing that an agent should read before the owner has.
+    if let Some(words) = in_short(error) {
+        return format!("the server offers other tools than its owner approved: {words}").into();
+    }
     if error.kind.is_refusal() { of_owner(&error.message).into() } else { (&*error.message).into() }
 }
 
 /// What is said to the owner, as it is said of them.
 pub(crate) fn of_owner(words: &str) -> String {
-    words.replace("your policy", "the owner's policy")
+    words
+        .replace("your policy", "the owner's policy")
+        .replace("your sign-in", "the owner's sign-in")
+        .replace("wants you to sign in", "wants its owner to sign in")
 }
 
 /// Who can change that, and how: in the words that the owner would read at a terminal, where there are any.
@@ -117,6 +127,12 @@ fn grant(
         Kind::Denied if is(error, &Denial::Disabled) => switched_on_by(named, console),
         // Only whoever wrote it can change that.
         Kind::Denied if is(error, &Denial::NoLogin) => return None,
+        _ if error.details.get("surface").is_some() => {
+            let page = console.map(|url| format!(", or at {url}")).unwrap_or_default();
+            format!(
+                "The owner looks at it, and decides, with `haft approve surface {named}`{page}."
+            )
+        }
         _ if !remedies.is_empty() => format!("For the owner: {}.", remedies.join("; ")),
         Kind::MissingInput => format!("The owner sets it with `haft secret set {named} NAME`."),
         Kind::Denied => "The owner decides that in policy.toml.".to_owned(),

@@ -140,6 +140,18 @@ pub enum Deed {
         /// What stands for all files of the version that was shown.
         digest: String,
     },
+    /// What the server of a package offers, held against what was approved.
+    Offered {
+        /// Its id.
+        id: String,
+    },
+    /// What the server of a package offers is approved, if it has this digest.
+    Approve {
+        /// Its id.
+        id: String,
+        /// What stands for all tools that were shown.
+        digest: String,
+    },
     /// The version before this one becomes active again.
     Rollback {
         /// Its id.

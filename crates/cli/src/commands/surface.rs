@@ -21,8 +21,11 @@ pub(crate) struct SurfaceArgs {
     #[arg(value_name = "ID")]
     id: String,
     /// Approve exactly the surface of this digest, without being asked: sha256:…
-    #[arg(long, value_name = "DIGEST")]
+    #[arg(long, value_name = "DIGEST", allow_hyphen_values = true)]
     digest: Option<String>,
+    /// Say what is different, and approve nothing
+    #[arg(long, conflicts_with = "digest")]
+    check: bool,
 }
 
 /// The words of a difference that are shown at most.
@@ -53,10 +56,25 @@ pub(crate) fn run(
     let (found, actions) = offered(installed, &named, home, ask)?;
     let digest = format!("sha256:{}", found.digest());
     let is_same = approved.as_ref().is_some_and(|approved| approved.digest() == found.digest());
+    let changes = if is_same { Vec::new() } else { changes(approved.as_ref(), &found) };
     if !is_same {
-        let changes = changes(approved.as_ref(), &found);
         printer.note(&changes.join("\n"));
         printer.note(&format!("Its digest is {digest}"));
+    }
+    if args.check {
+        if json_wanted {
+            // The first line says what the others are.
+            let differences: Vec<_> = changes.iter().skip(1).map(|one| one.trim()).collect();
+            printer.json(&json!({
+                "id": named.id, "surface": digest, "tools": actions, "changed": !is_same,
+                "differences": differences,
+            }))?;
+        } else if is_same {
+            printer.note(&format!("{} offers what you approved", line(&named.id)));
+        }
+        return Ok(Exit::Done);
+    }
+    if !is_same {
         agree(args.digest.as_deref(), &digest, ask)?;
         record.pinned.surface = Digest::parse(found.digest()).map(Sha256);
         record.surface = Some(found.to_value());

@@ -58,6 +58,37 @@ fn drive(mut command: Command) {
     );
 }
 
+/// A server in Python with a tool that is described by what is in a file beside it.
+const CHANGING: &str = r#"import json, os, sys
+here = os.path.dirname(os.path.abspath(__file__))
+for line in sys.stdin:
+    message = json.loads(line)
+    if "id" not in message:
+        continue
+    method, word = message["method"], open(os.path.join(here, "word")).read()
+    if method == "initialize":
+        result = {"protocolVersion": "2025-11-25", "capabilities": {"tools": {"listChanged": True}}, "serverInfo": {"name": "moody", "version": "1"}}
+    elif method == "tools/list":
+        result = {"tools": [{"name": "act", "description": word, "inputSchema": {"type": "object"}}]}
+    elif method == "tools/call":
+        result = {"content": [{"type": "text", "text": "done"}]}
+        print(json.dumps({"jsonrpc": "2.0", "method": "notifications/tools/list_changed"}), flush=True)
+    else:
+        print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "error": {"code": -32601, "message": "no"}}), flush=True)
+        continue
+    print(json.dumps({"jsonrpc": "2.0", "id": message["id"], "result": result}), flush=True)
+"#;
+
+/// Has such a server installed; the file that it looks into.
+fn moody(desk: &Desk) -> String {
+    let word = write_below(&desk.path("moody"), "word", "first");
+    let script = write_below(&desk.path("moody"), "moody.py", CHANGING);
+    let settings = json!({ "mcpServers": { "moody": { "command": "python3", "args": [script] } } });
+    let file = write_below(&desk.path("moody"), "servers.json", &settings.to_string());
+    desk.done(&["import", &file, "--yes"]);
+    word
+}
+
 #[test]
 fn the_first_page_after_up_explains_itself() {
     let Some(mut command) = driving("first.mjs") else { return };
@@ -82,6 +113,7 @@ fn the_owner_installs_watches_answers_and_revokes() {
         let input = json!({ "draft": draft }).to_string();
         desk.done(&["call", "demo.text.report", &input]);
     }
+    command.env("WORD", moody(&desk));
     let token = desk.done(&["token", "new", "agent", "--json"]).json();
     let running = Running::start(&desk);
     command.env("CONSOLE", &running.sign_in).env("MCP", &running.mcp);

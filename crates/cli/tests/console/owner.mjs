@@ -1,5 +1,5 @@
 // The owner in their console: from the sign-in to the end of everything. MCP is where agents ask, with TOKEN; HAFT is the program, and
-// HAFT_HOME its home.
+// HAFT_HOME its home; WORD is the file that its server `moody` describes its tool by.
 import assert from "node:assert/strict";
 import { execFileSync, spawnSync } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
@@ -70,7 +70,7 @@ const steps = {
   },
   async "the first page says what there is"(page) {
     assert.match(await text(page), /Nothing waits for you; 1 thing worth a look/);
-    assert.match(await text(page), /3 tools installed/);
+    assert.match(await text(page), /4 tools installed/);
     const looks = await text(page, "#looks");
     assert.match(looks, /got worse[^]*demo\.text\.clean is slower: a call typically takes/);
     assert.equal(await drawn(page, "#looks .spark path"), 1);
@@ -154,6 +154,35 @@ const steps = {
     assert.match(await text(page), /is not called/);
     const refused = await call("demo_shredder", { name: "draft" });
     assert.ok(refused.isError && /said no/.test(refused.content[0].text), JSON.stringify(refused));
+  },
+  async "what a server offers anew is called once its owner has looked at it"(page) {
+    assert.ok((await call("moody_act", {})).isError);
+    await go(page, "/approvals");
+    await press(page, "button[value=once]");
+    assert.ok(!(await call("moody_act", {})).isError);
+    writeFileSync(process.env.WORD, "Sends it <b>all</b>.");
+    await call("moody_act", {});
+    const refused = await call("moody_act", {});
+    assert.ok(refused.isError && /other tools than its owner approved: `act` changed/.test(refused.content[0].text), JSON.stringify(refused));
+    assert.ok(!JSON.stringify(refused).includes("Sends it"), JSON.stringify(refused));
+    await go(page, "/calls");
+    assert.match(await text(page, "#entries"), /its server offers other tools than you approved: `act` changed/);
+    await go(page, "/");
+    await has(page, "offers something else");
+    await check(page, "other-tools");
+    await enter(page, "#looks a[href$='/surface']");
+    assert.match(await text(page), /was "first" and is "Sends it <b>all<\/b>\."/);
+    await check(page, "surface");
+    await enter(page, "form.stacked button");
+    assert.match(await text(page), /is approved, and agents are told of it/);
+    let made;
+    for (let at = 0; at < 20 && (made?.isError ?? true); at += 1) {
+      await new Promise((after) => setTimeout(after, 250));
+      made = await call("moody_act", {});
+    }
+    assert.ok(!made.isError, JSON.stringify(made));
+    await go(page, "/");
+    assert.ok(!(await text(page)).includes("offers something else"));
   },
   async "a tool that an agent asks for is a wish and nothing more"(page) {
     await ask("tools/call", { name: "request_tool", arguments: { tool: "demo.units", why: "to convert <b>miles</b>" } });
@@ -283,7 +312,7 @@ const steps = {
     await press(page, "a[href='/revoke']");
     await check(page, "revoke-all");
     await press(page, ".danger button[type=submit]");
-    assert.match(await text(page), /5 tools revoked/);
+    assert.match(await text(page), /6 tools revoked/);
     await check(page, "all-revoked");
     const listed = await ask("tools/list", {});
     assert.ok(!JSON.stringify(listed).includes("demo_echo"), JSON.stringify(listed));

@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 
 use crate::chaos::Over;
 use crate::common::{Desk, write_below};
-use crate::gate::{Gate, home, server, speaking};
+use crate::gate::{Gate, home, server, speaking, until};
+use crate::leaving::written;
 
 const POLICY: &str = "[agents]\ninstall = \"never\"\n[approval]\nundeclared = \"allow\"\n[sandbox]\ntimeout = \"3s\"\n";
 
@@ -30,7 +31,7 @@ fn check_unmoved(name: &str, mut alone: Vec<Duration>, mut beside: Vec<Duration>
     alone.sort();
     beside.sort();
     let alone = alone[alone.len() / 2];
-    let (middle, slow) = (beside[beside.len() / 2], beside[beside.len() * 99 / 100]);
+    let (middle, slow) = (beside[beside.len() / 2], beside[beside.len() * 95 / 100]);
     assert!(
         middle < alone * 4 + Duration::from_millis(20),
         "{middle:?} beside {name}, {alone:?} alone"
@@ -50,13 +51,24 @@ fn beside(name: &str, body: &str, expected: &[&str]) {
     let gate = Gate::open(&desk, &["--without-token"]);
     let alone = times(&gate, 60);
     let tool = format!("{name}_act");
-    let told: Vec<Value> = std::thread::scope(|scope| {
-        let bad: Vec<_> = (0..4)
-            .map(|_| scope.spawn(|| gate.ask("/mcp", "tools/call", json!({ "name": tool }))))
-            .collect();
-        check_unmoved(name, alone, times(&gate, 60));
-        bad.into_iter().map(|one| one.join().unwrap()).collect()
+    // Again and again, for as long as the neighbour is called.
+    let is_over = AtomicBool::new(false);
+    let worst = || {
+        let mut all = Vec::new();
+        while all.is_empty() || !is_over.load(Ordering::Acquire) {
+            all.push(gate.ask("/mcp", "tools/call", json!({ "name": tool })));
+        }
+        all
+    };
+    let (beside, told) = std::thread::scope(|scope| {
+        let bad: Vec<_> = (0..4).map(|_| scope.spawn(worst)).collect();
+        let over = Over(&is_over);
+        let beside = times(&gate, 60);
+        drop(over);
+        let told: Vec<Value> = bad.into_iter().flat_map(|one| one.join().unwrap()).collect();
+        (beside, told)
     });
+    check_unmoved(name, alone, beside);
     for one in told {
         let code = one["result"]["structuredContent"]["error"]["code"].as_str();
         let code = code.or(one["error"].is_object().then_some("error"));
@@ -157,6 +169,11 @@ fn one_that_lies_about_its_schema_and_one_that_changes_its_surface() {
         beside(20, &|| {
             let refused = call(json!({}));
             assert_eq!(refused["structuredContent"]["error"]["code"], "denied", "{refused}");
+            let told = refused.to_string();
+            assert!(told.contains("other tools than its owner approved: `act` changed"), "{told}");
+            assert!(told.contains("haft approve surface mcpb:changing"), "{told}");
+            // Nobody has approved its words, so no agent reads them.
+            assert!(!told.contains("second"), "{told}");
         });
         drop(over);
         neighbour.join().unwrap()
@@ -164,4 +181,23 @@ fn one_that_lies_about_its_schema_and_one_that_changes_its_surface() {
     check_unmoved("one that lies and changes", alone, beside);
     let listed = gate.ask("/mcp", "tools/list", json!({}));
     assert_eq!(listed["result"]["tools"][0]["description"], "first");
+    // Its owner finds it in the log.
+    let mut ends = written(&desk, "end", "act").into_iter();
+    let refused = ends.find(|one| one["decision"] == "denied").unwrap();
+    assert_eq!((&refused["decision"], &refused["outcome"]), (&json!("denied"), &json!("denied")));
+    let why = "its server offers other tools than you approved: `act` changed";
+    assert_eq!(refused["reason"], why, "{refused}");
+    // To look at it approves nothing, and what was looked at is approved.
+    let surface = ["approve", "surface", "mcpb:changing"];
+    let seen = desk.done(&[&surface[..], &["--check", "--json"]].concat()).json();
+    assert_eq!((&seen["changed"], &seen["tools"]), (&json!(true), &json!(["act"])), "{seen}");
+    let differences = seen["differences"].to_string();
+    assert!(differences.contains("first") && differences.contains("second"), "{differences}");
+    let code = |told: &Value| told["structuredContent"]["error"]["code"].clone();
+    assert_eq!(code(&gate.call("/mcp", "changing_act", json!({}))), "denied");
+    let digest = seen["surface"].as_str().unwrap();
+    desk.done(&[&surface[..], &["--digest", digest]].concat());
+    until("it is called again", || code(&gate.call("/mcp", "changing_act", json!({}))).is_null());
+    let same = desk.done(&[&surface[..], &["--check", "--json"]].concat()).json();
+    assert_eq!((&same["changed"], &same["differences"]), (&json!(false), &json!([])), "{same}");
 }

@@ -16,7 +16,7 @@ use super::errand::beside;
 use super::readying::prepare_image;
 use super::running::Ran;
 use super::signing::{Listing, Requesting};
-use super::{Host, Known, Prepared, check_verdict, grantable};
+use super::{Host, Known, Prepared, check_verdict, grantable, note_refusal};
 use crate::call::{Call, Peer, Progress, Tool};
 use crate::complaint::Scene;
 use crate::confine;
@@ -93,7 +93,10 @@ impl Host {
     ) {
         let ran = match ended {
             Ok(ran) => ran,
-            Err(error) if begun.is_some() => Ran::failed(error),
+            Err(error) if begun.is_some() => {
+                note_refusal(&mut record, &error);
+                Ran::failed(error)
+            }
             Err(error) => {
                 if error.kind.is_refusal() {
                     record.decision = audit::Decision::Denied(error.message.clone());

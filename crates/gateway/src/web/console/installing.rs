@@ -232,10 +232,6 @@ pub(super) async fn newer(
         Err(trouble) => (Value::Null, Some(of_trouble(&trouble))),
     };
     let row = &told["packages"][0];
-    let texts = |value: &Value| {
-        let all = value.as_array().into_iter().flatten();
-        all.filter_map(Value::as_str).map(str::to_owned).collect::<Vec<_>>()
-    };
     let change = |one: &Value| {
         let text = |name: &str| one[name].as_str().unwrap_or_default().to_owned();
         let class = text("class");
@@ -266,6 +262,64 @@ pub(super) async fn newer(
         trouble,
         id,
     })
+}
+
+/// The texts of a list.
+fn texts(value: &Value) -> Vec<String> {
+    let all = value.as_array().into_iter().flatten();
+    all.filter_map(Value::as_str).map(str::to_owned).collect()
+}
+
+#[derive(Template)]
+#[template(path = "surface.html")]
+struct SurfacePage {
+    frame: Frame,
+    id: String,
+    address: String,
+    digest: String,
+    is_changed: bool,
+    differences: Vec<String>,
+    trouble: Option<Note>,
+}
+
+/// Shows what the server of a package offers, held against what was approved.
+pub(super) async fn offered(
+    State(console): State<Arc<Console>>,
+    Path(id): Path<String>,
+    visit: Visit,
+) -> Response {
+    let stock = console.gateway.stock().await;
+    let Some(package) = stock.package(&id) else { return missing("No such tool is installed.") };
+    let id = package.id.clone();
+    let (told, trouble) = match console.deed(Deed::Offered { id: id.clone() }).await {
+        Ok(told) => (told, None),
+        Err(trouble) => (Value::Null, Some(of_trouble(&trouble))),
+    };
+    let title = format!("What {id} offers");
+    page(&SurfacePage {
+        frame: Frame::new(&console, &visit, Part::Tools, title).await,
+        address: link::tool(&id),
+        digest: told["surface"].as_str().unwrap_or_default().to_owned(),
+        is_changed: told["changed"] == true,
+        differences: texts(&told["differences"]),
+        trouble,
+        id,
+    })
+}
+
+/// Approves what the server of a package offers, if it is still what was shown.
+pub(super) async fn approve(
+    State(console): State<Arc<Console>>,
+    Path(id): Path<String>,
+    posted: Posted,
+) -> Response {
+    let digest = posted.fields.text("digest").unwrap_or_default().to_owned();
+    let note = match console.deed(Deed::Approve { id: id.clone(), digest }).await {
+        Ok(_) => done(format!("What {id} offers is approved, and agents are told of it.")),
+        Err(trouble) => of_trouble(&trouble),
+    };
+    console.gateway.door.note(&posted.visit.session, note);
+    see(&link::tool(&id))
 }
 
 /// Takes what is newer, if it is still what was shown.

@@ -120,6 +120,7 @@ pub(super) fn routes<S: Clone + Send + Sync + 'static>(console: &Arc<Console>) -
         .route("/tools/{id}", get(tool::show))
         .route("/tools/{id}/do", post(tool::change))
         .route("/tools/{id}/update", get(installing::newer).post(installing::update))
+        .route("/tools/{id}/surface", get(installing::offered).post(installing::approve))
         .route("/tools/{id}/revoke", get(revoking::ask_one).post(revoking::one))
         .route("/revoke", get(revoking::ask_all).post(revoking::all))
         .route("/approvals", get(approvals::show))

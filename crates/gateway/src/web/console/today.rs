@@ -181,6 +181,8 @@ async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
         });
     }
     for package in &stock.packages {
+        let mut address = link::tool(&package.id);
+        let changed = package.tool.as_ref().ok().and_then(|tool| stock.host.changed_surface(tool));
         let (chip, tone, words) = match (package.standing, &package.tool) {
             (Standing::Unconfirmed, _) => (
                 "revoked, not confirmed",
@@ -190,9 +192,22 @@ async fn looks(stock: &Stock, now: Time) -> Vec<Look> {
             ),
             (Standing::Enabled, Err(_)) if stock.trouble.is_some() => continue,
             (Standing::Enabled, Err(why)) => ("cannot be called", Tone::Stop, why.clone()),
+            (Standing::Enabled, Ok(_)) if package.is_taken_back => (
+                "taken back",
+                Tone::Stop,
+                "Its registry has taken this version back for security; it is not called."
+                    .to_owned(),
+            ),
+            (Standing::Enabled, Ok(_)) if let Some(changed) = changed => {
+                address += "/surface";
+                let words = format!(
+                    "Its server offers other tools than you approved, so none is called: {changed}."
+                );
+                ("offers something else", Tone::Stop, words)
+            }
             _ => continue,
         };
-        let (name, address) = (name(package), link::tool(&package.id));
+        let name = name(package);
         looks.push(Look {
             package: package.id.clone(),
             name,

@@ -54,7 +54,7 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
-use crate::surface::Surface;
+use crate::surface::{Surface, in_short};
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
@@ -83,6 +83,17 @@ pub(crate) struct Servers {
     tidying: Tidying,
     /// Who is told what servers say to nobody in particular.
     pub(crate) board: Board,
+    /// What was different about those that offered something else than was approved when they were last asked.
+    changed: Mutex<HashMap<String, Changed>>,
+}
+
+/// What is different about what a server offers.
+#[derive(Debug)]
+struct Changed {
+    /// What was approved.
+    approved: String,
+    /// In words that were approved.
+    words: String,
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
@@ -176,15 +187,15 @@ pub struct Replied {
 impl Servers {
     /// A pool whose idle servers end after a while.
     pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
-        let (kept, turns, tidying, board) = Default::default();
-        Arc::new(Self { kept, eras, turns, tidying, board })
+        let (kept, turns, tidying, board, changed) = Default::default();
+        Arc::new(Self { kept, eras, turns, tidying, board, changed })
     }
 
     /// An empty pool with the same eras, whose idle servers end after so long: see [`crate::Host::keeping_idle_for`].
     pub(crate) fn tidied_after(&self, idle: Duration) -> Arc<Self> {
-        let (kept, turns, board) = Default::default();
+        let (kept, turns, board, changed) = Default::default();
         let (eras, tidying) = (Arc::clone(&self.eras), Tidying::after(idle));
-        Arc::new(Self { kept, eras, turns, tidying, board })
+        Arc::new(Self { kept, eras, turns, tidying, board, changed })
     }
 
     /// Calls a tool of a server, of one that runs or of a new one.
@@ -217,7 +228,11 @@ impl Servers {
         };
         let redactors = [tokens(plan), redactor];
         let checked = match &plan.surface {
-            Some(approved) => server.check_surface(approved, &redactors, until).await,
+            Some(approved) => {
+                let checked = server.check_surface(approved, &redactors, until).await;
+                self.note_surface(&plan.owner.package, approved, &checked);
+                checked
+            }
             None => Ok(()),
         };
         let progress =
@@ -246,7 +261,9 @@ impl Servers {
             let server = self.server(launcher, wanted, Warmth::Warm, *until).await?;
             let redactors = [tokens(plan), (*redactor).clone()];
             if let Some(approved) = &plan.surface {
-                server.check_surface(approved, &redactors, *until).await?;
+                let checked = server.check_surface(approved, &redactors, *until).await;
+                self.note_surface(&plan.owner.package, approved, &checked);
+                checked?;
             }
             let mut watching = None;
             let mut answer = match (*method, params["uri"].as_str()) {
@@ -266,6 +283,33 @@ impl Servers {
             Ok(Replied { answer, greeting, watching })
         };
         answer.await.into()
+    }
+
+    /// Remembers what is different about what a server offers, for its owner.
+    fn note_surface(&self, package: &str, approved: &Surface, checked: &Result<(), CallError>) {
+        let words = match checked {
+            Ok(()) => None,
+            Err(error) => match in_short(error) {
+                Some(words) => Some(words),
+                // It could not be asked.
+                None => return,
+            },
+        };
+        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        match words {
+            Some(words) => {
+                let approved = approved.digest().to_owned();
+                changed.insert(package.to_owned(), Changed { approved, words });
+            }
+            None => drop(changed.remove(package)),
+        }
+    }
+
+    /// What is different about what the server of a package offers, held against what is approved of it.
+    pub(crate) fn changed(&self, package: &str, approved: &Surface) -> Option<String> {
+        let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
+        let found = changed.get(package).filter(|one| one.approved == approved.digest());
+        found.map(|one| one.words.clone())
     }
 
     /// Who a server is spoken with for.
