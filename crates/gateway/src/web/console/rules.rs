@@ -21,7 +21,7 @@ const ASKED: &str = "needs_approval";
 const LOOKED_AT: usize = 100;
 
 /// How many are shown with a part of the policy.
-const SHOWN: usize = 3;
+const SHOWN: usize = 5;
 
 /// A part of the policy: `[trust]`.
 #[derive(Debug, Default)]
@@ -59,8 +59,10 @@ struct PolicyPage {
     frame: Frame,
     path: String,
     sections: Vec<Section>,
-    /// What the owner says of single packages and profiles.
+    /// What the owner says of single packages and profiles, and whatever else has no place above.
     more: Vec<(String, String)>,
+    /// What was refused by no part of it.
+    rest: Vec<Entry>,
     has_file: bool,
     /// What is wrong with it, each with its line.
     faults: Vec<String>,
@@ -90,6 +92,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     }
     decided.sort_by_key(|line| Reverse(line.record.ts));
     let mut sections = sections(policy::DEFAULTS, &own);
+    let mut rest = Vec::new();
     for line in &decided {
         let record = &line.record;
         let reason = record.reason.as_deref().unwrap_or_default();
@@ -97,24 +100,18 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
             Some(ASKED) => "approval",
             _ => section_of(reason, !record.blocked.is_empty()),
         };
-        if let Some(section) =
-            sections.iter_mut().find(|one| one.name == about && one.decided.len() < SHOWN)
-        {
-            section.decided.push(Entry::new(line, now).linked(&stock));
+        let section = sections.iter_mut().find(|one| one.name == about);
+        let decided = section.map_or(&mut rest, |section| &mut section.decided);
+        if decided.len() < SHOWN {
+            decided.push(Entry::new(line, now).linked(&stock));
         }
     }
-    let known: Vec<_> = sections.iter().map(|one| one.name.clone()).collect();
-    let more = own.iter().filter(|(name, _)| !known.contains(name));
-    let more = more.flat_map(|(name, value)| match value {
-        toml::Value::Table(all) => {
-            all.iter().map(|(key, value)| (format!("{name}.{key}"), written(value))).collect()
-        }
-        value => vec![(name.clone(), written(value))],
-    });
+    let more = unexplained(&sections, &own);
     page(&PolicyPage {
         frame: Frame::new(&console, &visit, Part::Policy, "Policy").await,
         path: path.display().to_string(),
-        more: more.collect(),
+        more,
+        rest,
         sections,
         has_file: path.exists(),
         faults,
@@ -167,6 +164,24 @@ fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
     sections
 }
 
+/// What the owner says and no default explains: of packages, profiles and budgets, and what has no default.
+fn unexplained(sections: &[Section], own: &toml::Table) -> Vec<(String, String)> {
+    let is_explained = |section: &str, name: &str| {
+        let section = sections.iter().find(|one| one.name == section);
+        let mut rules = section.into_iter().flat_map(|one| &one.groups).flat_map(|one| &one.rules);
+        rules.any(|rule| rule.name == name)
+    };
+    let told = |(name, value): (&String, &toml::Value)| match value {
+        toml::Value::Table(all) => all
+            .iter()
+            .filter(|(key, _)| !is_explained(name, key))
+            .map(|(key, value)| (format!("{name}.{key}"), written(value)))
+            .collect(),
+        value => vec![(name.clone(), written(value))],
+    };
+    own.iter().flat_map(told).collect()
+}
+
 /// A value, as it stands in the file.
 fn written(value: &toml::Value) -> String {
     use toml::Value;
@@ -199,6 +214,8 @@ fn assigned(line: &str) -> Option<(&str, &str, &str)> {
 /// The part of the policy that a refusal comes from, as far as its words tell.
 fn section_of(reason: &str, is_blocked: bool) -> &'static str {
     match reason {
+        // Of the tools of a server the owner decides one by one, and no rule does.
+        _ if reason.contains("other tools than you approved") => "",
         _ if reason.contains("trust") => "trust",
         _ if reason.contains("owner said no")
             || reason.contains("approv")
@@ -208,6 +225,7 @@ fn section_of(reason: &str, is_blocked: bool) -> &'static str {
         }
         _ if reason.contains("changes what programs execute") => "environment",
         _ if reason.contains("walls") || reason.contains("sandbox") => "sandbox",
+        _ if reason.contains("folder") => "folders",
         _ if is_blocked || reason.contains("host") || reason.contains("network") => "network",
         _ => "",
     }
@@ -264,6 +282,16 @@ mod tests {
     }
 
     #[test]
+    fn whatever_the_owner_says_is_shown_somewhere() {
+        let own: toml::Table = "[secrets]\nvault_address = \"https://v\"\n[trust]\nallow = [\"local\"]\n[budget]\ncalls_per_day = 5\n[package.\"a.b\"]\nenabled = false\n"
+            .parse()
+            .unwrap();
+        let more = unexplained(&sections(policy::DEFAULTS, &own), &own);
+        let names: Vec<_> = more.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["budget.calls_per_day", "package.a.b", "secrets.vault_address"]);
+    }
+
+    #[test]
     fn a_refusal_is_told_with_the_rule_that_it_comes_from() {
         for (reason, section) in [
             ("trust_level not allowed by policy: community", "trust"),
@@ -272,6 +300,8 @@ mod tests {
                 "`LD_PRELOAD` changes what programs execute, and your policy does not let it be passed on",
                 "environment",
             ),
+            ("its server offers other tools than you approved: `act` changed", ""),
+            ("the folder `/x` is denied by your policy", "folders"),
             ("capability disabled", ""),
         ] {
             assert_eq!(section_of(reason, false), section, "{reason}");
