@@ -137,7 +137,10 @@
   const address = document.body.dataset.events;
   if (address) {
     const events = new EventSource(address);
-    events.addEventListener("message", refresh);
+    events.addEventListener("message", (event) => {
+      // Of a page that shows nothing that lives, the beginning says nothing new.
+      if (event.data !== "here" || document.querySelector("main [data-live]")) refresh();
+    });
     addEventListener("pagehide", () => events.close());
   }
 
