@@ -92,10 +92,12 @@ impl Home {
         folder.is_some_and(|name| name.to_string_lossy().starts_with(THROWN_AWAY))
     }
 
-    /// The homes of this machine that are gone when the `haft up` ends that made them.
-    pub(crate) fn thrown_away() -> Vec<PathBuf> {
+    /// The homes of this machine that are served, and gone when the `haft up` ends that made them.
+    fn thrown_away() -> impl Iterator<Item = PathBuf> {
         let held = held::in_use(&std::env::temp_dir(), THROWN_AWAY);
-        held.into_iter().map(|folder| folder.join(WITHIN)).collect()
+        let homes = held.into_iter().map(|folder| folder.join(WITHIN));
+        // In a home that was named it keeps no more than what it publishes.
+        homes.filter(|home| home.join(gateway::socket::SOCKET).exists())
     }
 
     /// What leads to the homes of every `haft up` that runs, for whoever may mean one of them and not this one.
@@ -103,11 +105,11 @@ impl Home {
         if self.is_thrown_away() {
             return Vec::new();
         }
-        let way = |other: &PathBuf| {
+        let way = |other: PathBuf| {
             let other = shell::word(&other.display().to_string());
             format!("`export HAFT_HOME={other}` leads to the home of a `haft up` that runs")
         };
-        Self::thrown_away().iter().map(way).collect()
+        Self::thrown_away().map(way).collect()
     }
 
     /// The same, with the state that is named by `--state` or by `HAFT_STATE`.

@@ -205,7 +205,7 @@ fn a_budget_keeps_the_best_that_fit() {
         desk.refused(&words, 2, "write a number of tokens, 1 or more");
     }
     let file = ["export", "--format", "openai", "--output", "my.json"];
-    desk.refused(&file, 2, "`haft export --format openai > my.json` writes the document alone");
+    desk.refused(&file, 2, "without --output the document is printed, and `> my.json` keeps it");
     assert!(!desk.path("my.json").exists());
     // The programs of what is left out are not written.
     desk.done(&["export", "--format", "agentcli", "--budget", "1", "--output", "out"]);

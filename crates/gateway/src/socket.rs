@@ -21,7 +21,7 @@ use crate::mcp::lines::{Caller, speak};
 use crate::view::View;
 
 /// The socket, in the home.
-const SOCKET: &str = "host.sock";
+pub const SOCKET: &str = "host.sock";
 /// Locked by the host of the home for as long as it runs.
 const LOCK: &str = "host.lock";
 
@@ -64,6 +64,8 @@ pub enum Want {
     },
     /// That it ends, because another takes over.
     Retire,
+    /// Whether somebody serves the home where it can be seen.
+    Place,
     /// An address that signs the owner in to the console.
     SignIn,
 }
@@ -269,7 +271,7 @@ async fn welcome(
     let is_same = wish.version == OWN;
     let caller = match wish.want {
         // Whoever started it where it can be seen ends it there.
-        Want::Retire if matches!(stay, Stay::Always) => {
+        Want::Retire | Want::Place if matches!(stay, Stay::Always) => {
             let words = serves_already(gateway.console.as_deref());
             return tell(&mut stream, &Told::Refused(words)).await;
         }
@@ -278,6 +280,7 @@ async fn welcome(
             stop.cancel();
             return Ok(());
         }
+        Want::Place => return tell(&mut stream, &Told::Welcome).await,
         Want::SignIn => {
             let told = gateway.sign_in_link().map_or_else(
                 || Told::Refused("the host of this home has no console, which `haft serve` has where it listens on this machine alone".to_owned()),
@@ -338,6 +341,12 @@ async fn part(
     tell(&mut stream, &Told::Refused(words)).await
 }
 
+/// What whoever would serve a home is told where it is served, and where that is.
+fn serves_already(place: Option<&str>) -> String {
+    let place = place.map(|url| format!(" at {url}"));
+    format!("`haft serve` or `haft up` serves this home already{}", place.unwrap_or_default())
+}
+
 /// What is to be shown, or why it cannot be.
 async fn view(
     gateway: &Arc<Gateway>,
@@ -360,10 +369,4 @@ async fn tell(stream: &mut UnixStream, told: &Told) -> io::Result<()> {
     let mut text = serde_json::to_vec(told)?;
     text.push(b'\n');
     stream.write_all(&text).await
-}
-
-/// What whoever would serve a home is told where it is served, and where that is.
-pub fn serves_already(place: Option<&str>) -> String {
-    let place = place.map(|url| format!(" at {url}"));
-    format!("`haft serve` or `haft up` serves this home already{}", place.unwrap_or_default())
 }

@@ -172,10 +172,7 @@ pub(crate) fn run(
         What::Allow { ticket, session, always } => {
             owner::check_presence(home, ask)?;
             let records = owner::records(home, &runtime)?;
-            let ticket = runtime.block_on(find(&records, ticket)).map_err(|mut failure| {
-                failure.hints.extend(home.ways_elsewhere());
-                failure
-            })?;
+            let ticket = runtime.block_on(find(&records, ticket, home))?;
             let lasts = lasting(&ticket, *session, always.as_ref())?;
             let document = runtime.block_on(allow(&records, &ticket, lasts, &mut done))?;
             done.doubt(off(&package_of(&ticket), home));
@@ -524,7 +521,7 @@ fn who(shown: &Value) -> String {
 }
 
 /// The one question that waits under a name, or the beginning of one.
-async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
+async fn find(records: &Records, name: &str, home: &Home) -> Result<Ticket, Failure> {
     let waiting = records.state.waiting(now()).await;
     let waiting = waiting.map_err(|error| owner::of_state(&error))?;
     // With fewer letters, the name of a call that is gone may be that of one nobody has looked at.
@@ -536,13 +533,14 @@ async fn find(records: &Records, name: &str) -> Result<Ticket, Failure> {
         (Some(_), _) => {
             Err(Failure::new(Exit::Conflict, format!("more than one begins with `{}`", line(name))))
         }
-        (None, _) => Err(Failure::new(
-            Exit::NotFound,
-            format!("nothing waits as `{}`", line(name)),
-        )
-        .hint(format!(
-            "`haft approve list` shows what does; write {LEAST_LETTERS} of its letters or more"
-        ))),
+        (None, _) => {
+            let message = format!("nothing waits as `{}`", line(name));
+            let mut failure = Failure::new(Exit::NotFound, message).hint(format!(
+                "`haft approve list` shows what does; write {LEAST_LETTERS} of its letters or more"
+            ));
+            failure.hints.extend(home.ways_elsewhere());
+            Err(failure)
+        }
     }
 }
 
@@ -562,7 +560,7 @@ fn deny(
         return Ok(json!({ "refused": refused.iter().map(to_value).collect::<Vec<_>>() }));
     };
     let records = owner::records(home, runtime)?;
-    let ticket = runtime.block_on(find(&records, ticket))?;
+    let ticket = runtime.block_on(find(&records, ticket, home))?;
     runtime.block_on(answer(&records, &ticket, Answer::Refused))?;
     done.note(format!("`{}` is not called", line(&ticket.asked.action)));
     Ok(json!({ "refused": to_value(&ticket) }))

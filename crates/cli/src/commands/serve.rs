@@ -219,11 +219,11 @@ async fn listen(
     let listener = match TcpListener::bind(args.listen).await {
         Ok(listener) => listener,
         Err(error) => {
-            let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::SignIn };
-            if may_be_served && let Ok((_, Told::Address(url))) = connect(home.path(), &wish).await
+            let wish = Wish { version: env!("CARGO_PKG_VERSION").to_owned(), want: Want::Place };
+            if may_be_served
+                && let Ok((_, Told::Refused(words))) = connect(home.path(), &wish).await
             {
-                let place = url.split("/sign-in/").next().unwrap_or_default();
-                return Err(served(&gateway::socket::serves_already(Some(place))));
+                return Err(served(&words));
             }
             return Err(not_free(args.listen, error));
         }

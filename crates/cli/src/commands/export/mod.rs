@@ -63,15 +63,11 @@ pub(crate) fn run(
             format!("--context goes with mcpkg, and {} has no place for it", args.format.name());
         return Err(Failure::invalid(message));
     }
-    if let Some(folder) =
-        args.output.as_deref().filter(|path| path.extension().is_some_and(|kind| kind == "json"))
-    {
-        let folder = shell::word(&folder.display().to_string());
-        let message = format!("--output names a folder, and {folder} would be a strange one");
-        let hint = format!(
-            "`haft export --format {} > {folder}` writes the document alone",
-            args.format.name()
-        );
+    let is_file = |path: &&PathBuf| path.extension().is_some_and(|kind| kind == "json");
+    if let Some(file) = args.output.as_ref().filter(is_file) {
+        let file = shell::word(&file.display().to_string());
+        let message = format!("--output makes a new folder, and {file} would be a strange one");
+        let hint = format!("without --output the document is printed, and `> {file}` keeps it");
         return Err(Failure::invalid(message).hint(hint));
     }
     let (exported, spent) = if args.files.is_empty() {
