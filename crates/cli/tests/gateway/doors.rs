@@ -288,12 +288,24 @@ fn a_revision_with_another_way_over_http_leads_to_one_that_is_spoken() {
     for (asked, agreed) in [("2024-11-05", "2025-11-25"), ("2025-03-26", "2025-03-26")] {
         assert_eq!(session(&gate, asked).1, agreed);
     }
-    // Over lines it is spoken.
-    let mut client = Joined::new(&desk, &[]);
-    let mut greeting = greeting()["params"].take();
-    greeting["protocolVersion"] = "2024-11-05".into();
-    let greeted = client.ask("initialize", &greeting);
-    assert_eq!(greeted["result"]["protocolVersion"], "2024-11-05");
+}
+
+#[test]
+fn every_revision_lists_and_calls_over_lines() {
+    let scripts = Desk::new();
+    let path = server(scripts.0.path(), "plain", "say", "return arguments.get('words')");
+    let desk = home(&[("plain", &path)], OPEN);
+    for revision in ["2024-11-05", "2025-03-26", "2025-06-18", "2025-11-25"] {
+        let mut client = Joined::new(&desk, &[]);
+        let mut greeting = greeting()["params"].take();
+        greeting["protocolVersion"] = revision.into();
+        let greeted = client.ask("initialize", &greeting);
+        assert_eq!(greeted["result"]["protocolVersion"], revision);
+        client.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
+        let listed = client.ask("tools/list", &json!({}));
+        assert_eq!(listed["result"]["tools"][0]["name"], "plain_say", "{revision}: {listed}");
+        assert_eq!(words(&client.call("plain_say", json!({ "words": revision }))), revision);
+    }
 }
 
 #[test]
