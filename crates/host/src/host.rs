@@ -51,7 +51,7 @@ use crate::input::{self, Input};
 use crate::limit;
 use crate::login::{Logins, scopes};
 use crate::plan;
-use crate::records::{CountAs, Records};
+use crate::records::{CountAs, Records, written_down};
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::mcp::Servers;
@@ -61,7 +61,6 @@ use crate::run::signed::Signer;
 use crate::run::turns::Turns;
 use crate::run::worker::{Warmth, Workers};
 use crate::secrets::{Collector, Elsewhere};
-use crate::surface::in_short;
 use crate::tape::Tape;
 use crate::template::Variable;
 use crate::violation::Violation;
@@ -114,24 +113,6 @@ pub struct Host {
     /// Plans that were made a moment ago.
     plans: Arc<Plans>,
     underway: Arc<Underway>,
-}
-
-/// A failure as it is told, and written down.
-fn written_down(record: &mut audit::Call, mut error: CallError) -> CallError {
-    note_refusal(record, &error);
-    error.shorten();
-    error
-}
-
-/// Says why something was refused after it had begun: what it was refused for came to light only then.
-fn note_refusal(record: &mut audit::Call, error: &CallError) {
-    if error.kind.is_refusal() && record.decision == audit::Decision::Allowed {
-        let words = match in_short(error) {
-            Some(words) => format!("its server offers other tools than you approved: {words}"),
-            None => error.message.clone(),
-        };
-        record.decision = audit::Decision::Denied(words);
-    }
 }
 
 /// What the owner has said about a package before.
@@ -243,7 +224,7 @@ impl Host {
 
     /// What is different about what the server of a tool offers from what the owner approved, where it was seen when it was last asked.
     pub fn changed_surface(&self, tool: &Tool) -> Option<String> {
-        self.servers.changed(&tool.package.canonical_id(), tool.surface.as_ref()?)
+        self.servers.changed.of(&tool.package.canonical_id(), tool.surface.as_ref()?)
     }
 
     /// What the walls of this machine are worth.

@@ -23,6 +23,7 @@ use crate::blocked::{Blocked, Why};
 use crate::call::{Call, Output, Tool};
 use crate::error::{CallError, Kind};
 use crate::host::{Host, Known};
+use crate::surface::in_short;
 use crate::ticket::is_first;
 
 /// The ledger of a home.
@@ -513,6 +514,24 @@ impl Records {
             by: "terminal".to_owned(),
         };
         self.state.remember(&rule, now()).await.map(drop).map_err(|error| broken(&error))
+    }
+}
+
+/// A failure as it is told, and written down.
+pub(crate) fn written_down(record: &mut audit::Call, mut error: CallError) -> CallError {
+    note_refusal(record, &error);
+    error.shorten();
+    error
+}
+
+/// Says why something was refused after it had begun: what it was refused for came to light only then.
+pub(crate) fn note_refusal(record: &mut audit::Call, error: &CallError) {
+    if error.kind.is_refusal() && record.decision == audit::Decision::Allowed {
+        let words = match in_short(error) {
+            Some(words) => format!("its server offers other tools than you approved: {words}"),
+            None => error.message.clone(),
+        };
+        record.decision = audit::Decision::Denied(words);
     }
 }
 

@@ -20,6 +20,7 @@ use super::error::{Code, Error};
 use super::headers;
 use super::listen;
 use super::message::{self, Message};
+use super::places::unguessed;
 use super::revision::Revision;
 use super::serve::{self, Taken, Whole};
 use crate::gateway::Gateway;
@@ -90,9 +91,7 @@ impl All {
 
 impl Sessions {
     fn begin(&self, shown: &Shown, view: View) -> Option<(String, Arc<Client>)> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).ok()?;
-        let id = format!("{:032x}", u128::from_be_bytes(bytes));
+        let id = unguessed()?;
         let client = Arc::new(Client::new(shown.caller(id.clone(), view)));
         let mut all = lock(&self.0);
         all.room_for(&shown.name)?;

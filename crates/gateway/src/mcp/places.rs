@@ -32,9 +32,7 @@ impl<T> Places<T> {
     /// Keeps something for a client, and says by which name. Where every place is taken, the oldest that is over makes room; where
     /// nothing is, it is not kept.
     pub(crate) fn keep(&self, of: &str, what: T, is_over: impl Fn(&T) -> bool) -> Option<String> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).ok()?;
-        let name = format!("{:032x}", u128::from_be_bytes(bytes));
+        let name = unguessed()?;
         let mut kept = lock(&self.kept);
         let own = kept.values().filter(|one| one.of == of).count();
         if own >= self.most_of_one {
@@ -74,6 +72,13 @@ impl<T> Places<T> {
         let mut kept = lock(&self.kept);
         kept.extract_if(|_, one| is_taken(one)).map(|(_, one)| one.what).collect()
     }
+}
+
+/// A name that nobody guesses, and that is no other's; none where there is no randomness.
+pub(crate) fn unguessed() -> Option<String> {
+    let mut bytes = [0; 16];
+    getrandom::fill(&mut bytes).ok()?;
+    Some(format!("{:032x}", u128::from_be_bytes(bytes)))
 }
 
 /// Drops the oldest of those that may go.

@@ -12,6 +12,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
+use super::places::unguessed;
+
 /// How long what was handed out is taken back.
 const GOOD_FOR: Duration = Duration::from_hours(24);
 
@@ -98,9 +100,7 @@ impl Seal {
 
     /// The same for one of several processes that have its key.
     pub(crate) fn of_one(self) -> Option<Self> {
-        let mut bytes = [0; 16];
-        getrandom::fill(&mut bytes).ok()?;
-        Some(Self { own: Some(format!("{:032x}", u128::from_be_bytes(bytes))), ..self })
+        Some(Self { own: Some(unguessed()?), ..self })
     }
 
     /// Which of them this is.

@@ -6,10 +6,12 @@
 //! - [`era`]: which of its two eras a server is of
 //! - [`server`]: many calls at a time to one server, each within its time
 //! - [`notice`], [`watching`]: what servers say to nobody in particular, and who wants to be told of which resource
+//! - `changed`: servers that offered something else than was approved, for their owner
 //! - [`answer`], [`tools`], [`quiet`]: what servers say, as results, actions and progress
 //! - here: the servers that are kept between calls
 
 mod answer;
+mod changed;
 pub(crate) mod era;
 pub(crate) mod notice;
 mod process;
@@ -35,6 +37,7 @@ use tokio_util::sync::CancellationToken;
 use vault::{Redactor, Secret};
 
 pub(crate) use self::answer::Declared;
+use self::changed::Changed;
 use self::era::Eras;
 use self::notice::Board;
 use self::process::Order;
@@ -54,7 +57,7 @@ use crate::error::{CallError, Kind};
 use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
-use crate::surface::{Surface, in_short};
+use crate::surface::Surface;
 
 /// How many servers are kept, of all tools together.
 const MOST: usize = 32;
@@ -83,17 +86,8 @@ pub(crate) struct Servers {
     tidying: Tidying,
     /// Who is told what servers say to nobody in particular.
     pub(crate) board: Board,
-    /// What was different about those that offered something else than was approved when they were last asked.
-    changed: Mutex<HashMap<String, Changed>>,
-}
-
-/// What is different about what a server offers.
-#[derive(Debug)]
-struct Changed {
-    /// What was approved.
-    approved: String,
-    /// In words that were approved.
-    words: String,
+    /// Those that offered something else than was approved when they were last asked.
+    pub(crate) changed: Changed,
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
@@ -227,14 +221,7 @@ impl Servers {
             Err(error) => return Err(error).into(),
         };
         let redactors = [tokens(plan), redactor];
-        let checked = match &plan.surface {
-            Some(approved) => {
-                let checked = server.check_surface(approved, &redactors, until).await;
-                self.note_surface(&plan.owner.package, approved, &checked);
-                checked
-            }
-            None => Ok(()),
-        };
+        let checked = self.check_surface(&server, plan, &redactors, until).await;
         let progress =
             progress.map(|told| -> Arc<dyn Progress> { Arc::new(Quiet { told, redactors }) });
         let tool = &*plan.tool;
@@ -260,11 +247,7 @@ impl Servers {
             let wanted = (plan, told.peer.as_deref(), *redactor);
             let server = self.server(launcher, wanted, Warmth::Warm, *until).await?;
             let redactors = [tokens(plan), (*redactor).clone()];
-            if let Some(approved) = &plan.surface {
-                let checked = server.check_surface(approved, &redactors, *until).await;
-                self.note_surface(&plan.owner.package, approved, &checked);
-                checked?;
-            }
+            self.check_surface(&server, plan, &redactors, *until).await?;
             let mut watching = None;
             let mut answer = match (*method, params["uri"].as_str()) {
                 (GREETING, _) => Value::Null,
@@ -285,31 +268,18 @@ impl Servers {
         answer.await.into()
     }
 
-    /// Remembers what is different about what a server offers, for its owner.
-    fn note_surface(&self, package: &str, approved: &Surface, checked: &Result<(), CallError>) {
-        let words = match checked {
-            Ok(()) => None,
-            Err(error) => match in_short(error) {
-                Some(words) => Some(words),
-                // It could not be asked.
-                None => return,
-            },
-        };
-        let mut changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        match words {
-            Some(words) => {
-                let approved = approved.digest().to_owned();
-                changed.insert(package.to_owned(), Changed { approved, words });
-            }
-            None => drop(changed.remove(package)),
-        }
-    }
-
-    /// What is different about what the server of a package offers, held against what is approved of it.
-    pub(crate) fn changed(&self, package: &str, approved: &Surface) -> Option<String> {
-        let changed = self.changed.lock().unwrap_or_else(PoisonError::into_inner);
-        let found = changed.get(package).filter(|one| one.approved == approved.digest());
-        found.map(|one| one.words.clone())
+    /// Refuses a server that offers something else than is approved of it, and remembers that for its owner.
+    async fn check_surface(
+        &self,
+        server: &Server,
+        plan: &Mcp,
+        redactors: &[Redactor; 2],
+        until: Instant,
+    ) -> Result<(), CallError> {
+        let Some(approved) = &plan.surface else { return Ok(()) };
+        let checked = server.check_surface(approved, redactors, until).await;
+        self.changed.note(&plan.owner.package, approved, &checked);
+        checked
     }
 
     /// Who a server is spoken with for.
