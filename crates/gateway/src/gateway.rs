@@ -3,7 +3,7 @@
 use std::sync::{Arc, Mutex, Weak};
 use std::time::{Duration, Instant};
 
-use host::{Host, Notice};
+use host::{CallError, Host, Made, Notice, Replied};
 use trace::Traces;
 
 use crate::door::Door;
@@ -42,7 +42,9 @@ pub struct Options {
 pub struct Gateway {
     pub(crate) shelf: Shelf,
     pub(crate) seal: Seal,
-    pub(crate) waiting: Waiting,
+    /// Calls, and other requests to servers, that wait for answers of their clients.
+    pub(crate) calls: Waiting<Made>,
+    pub(crate) requests: Waiting<Result<Replied, CallError>>,
     pub(crate) listings: Listings,
     pub(crate) tasks: Tasks,
     pub(crate) elsewhere: Elsewhere,
@@ -71,7 +73,8 @@ impl Gateway {
         let gateway = Arc::new(Self {
             shelf,
             seal,
-            waiting: Waiting::default(),
+            calls: Waiting::default(),
+            requests: Waiting::default(),
             listings: Listings::default(),
             tasks: Tasks::default(),
             elsewhere: Elsewhere::default(),
@@ -94,7 +97,8 @@ impl Gateway {
             loop {
                 tokio::time::sleep(LOOK_AGAIN).await;
                 let Some(gateway) = watched.upgrade() else { return };
-                gateway.waiting.tidy();
+                gateway.calls.tidy();
+                gateway.requests.tidy();
                 gateway.tasks.tidy();
                 gateway.sign_ins.tidy(Instant::now());
                 let is_busy = gateway.shelf.host().is_busy();
@@ -135,7 +139,8 @@ impl Gateway {
         self.dismiss();
         self.elsewhere.close(FAREWELL).await;
         self.call_off().await;
-        self.waiting.clear();
+        self.calls.clear();
+        self.requests.clear();
         self.tasks.clear();
         self.sign_ins.clear();
         let stock = self.stock().await;

@@ -410,8 +410,12 @@ impl Asked {
             let from = level.clone().unwrap_or_else(|| "info".to_owned());
             meta.insert(key::LOG_LEVEL.to_owned(), from.into());
         }
+        let client = Arc::clone(&self.client);
+        let number = || NEXT.fetch_add(1, Ordering::Relaxed);
+        let named = later.as_ref().map(|_| format!("{} {}", client.session, number()));
         Arc::new(Asker {
-            client: Arc::clone(&self.client),
+            client,
+            named,
             capabilities,
             line: self.line.clone(),
             meta,
@@ -465,9 +469,14 @@ pub(crate) struct Question {
     pub(crate) answer: oneshot::Sender<Result<Value, Refused>>,
 }
 
+/// Tells apart those whose questions are handed over.
+static NEXT: AtomicU64 = AtomicU64::new(0);
+
 /// Whom a server speaks with while it works on a request.
 pub(crate) struct Asker {
     client: Arc<Client>,
+    /// As whom a server knows it whose answer has to come back for this very request.
+    named: Option<String>,
     capabilities: Map<String, Value>,
     line: Line,
     meta: Map<String, Value>,
@@ -507,7 +516,7 @@ impl Asker {
 
 impl Peer for Asker {
     fn client(&self) -> &str {
-        &self.client.session
+        self.named.as_deref().unwrap_or(&self.client.session)
     }
 
     fn capabilities(&self) -> &Map<String, Value> {

@@ -103,7 +103,7 @@ const BACK: &str = "back";
 fn brought<'p>(method: &str, params: &'p Value) -> Option<&'p str> {
     let name = match method {
         "tasks/get" | "tasks/update" | "tasks/cancel" => "taskId",
-        "tools/call" => "requestState",
+        "tools/call" | "prompts/get" | "resources/read" => "requestState",
         _ => return None,
     };
     params[name].as_str()

@@ -7,7 +7,7 @@ use policy::Surface;
 use serde_json::Value;
 use tokio::sync::mpsc;
 
-use super::client::{Asked, Asker};
+use super::client::{Asked, Asker, Question};
 use crate::shelf::{Shelved, Stock};
 use crate::undertaking::Undertaking;
 use crate::view::View;
@@ -69,6 +69,11 @@ impl Voice {
         Self { host: stock.host.clone(), surface: asked.surface(), peer, progress }
     }
 
+    /// The same voice, whose questions are handed over.
+    pub(crate) fn asking_later(self, asked: &Asked, later: mpsc::Sender<Question>) -> Self {
+        Self { peer: asked.asker(Some(later)), ..self }
+    }
+
     /// Asks a server for something. Where nobody waits for the answer any more, that is called off.
     pub(crate) async fn ask(
         &self,
@@ -77,6 +82,18 @@ impl Voice {
         params: Value,
         off: &CancellationToken,
     ) -> Result<Replied, CallError> {
+        let asked = self.begin(server, method, params, off).await;
+        asked.unwrap_or_else(|words| Err(CallError::new(Kind::Unavailable, words)))
+    }
+
+    /// The same, which somebody else waits for.
+    pub(crate) fn begin(
+        &self,
+        server: &Server,
+        method: &str,
+        params: Value,
+        off: &CancellationToken,
+    ) -> Undertaking<Result<Replied, CallError>> {
         let (voice, tool, method) = (self.clone(), Arc::clone(&server.tool), method.to_owned());
         // Others may go by the one that is given.
         let off = off.child_token();
@@ -87,7 +104,6 @@ impl Voice {
             let request = Request { method: &method, params, surface: &surface, peer, progress };
             host.request(&tool, request, &called_off).await
         };
-        let asked = Undertaking::of(asking, off).await;
-        asked.unwrap_or_else(|words| Err(CallError::new(Kind::Unavailable, words)))
+        Undertaking::of(asking, off)
     }
 }

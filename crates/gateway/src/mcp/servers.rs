@@ -8,19 +8,18 @@ use std::time::Duration;
 
 use futures_util::future::{join, join_all};
 use futures_util::stream::{FuturesUnordered, StreamExt};
-use host::{CallError, Kind, Peer};
-use serde_json::{Map, Value, json};
+use host::Kind;
+use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
 use tokio::time::timeout_at;
 
 use super::client::Asked;
 use super::error::{Code, Error};
-use super::hosted::{Server, Voice, of_package, of_view};
+use super::hosted::{Server, Voice, of_view};
 use super::listings::{Kept, Listing, PROMPTS, RESOURCES, TEMPLATES};
+use super::passing::{self, Passing};
 use super::result;
-use super::seal::{Binding, State};
 use super::serve::missing;
-use super::tools::Answers;
 use super::watching::Watches;
 use crate::gateway::Gateway;
 use crate::shelf::Stock;
@@ -34,9 +33,6 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Where a list says which servers it is without.
 const UNANSWERED: &str = "haft/unanswered";
-
-/// How often a server may ask within one request, where its client is asked for it.
-const MOST_ROUNDS: usize = 10;
 
 /// A list of all that the servers of a view have. It goes on without those that do not answer, and names them.
 pub(crate) async fn list(
@@ -239,8 +235,7 @@ pub(crate) async fn prompt(
     let of = of_prompt(gateway, (&stock, &voice), &asked.client.view, &name);
     let (server, own) = of.await?;
     params["name"] = own.into();
-    let answer = pass(gateway, &voice, asked, &server, "prompts/get", params).await?;
-    Ok(result::whole(answer, asked.revision))
+    Passing { gateway, asked, voice, server }.pass("prompts/get", params, result::whole).await
 }
 
 /// A resource.
@@ -253,11 +248,7 @@ pub(crate) async fn read(
     let stock = gateway.stock().await;
     let voice = Voice::of(&stock, asked);
     let server = of_resource(gateway, (&stock, &voice), &asked.client.view, &uri).await?;
-    let answer = pass(gateway, &voice, asked, &server, "resources/read", params).await?;
-    if answer["resultType"] == "input_required" {
-        return Ok(answer.to_string());
-    }
-    Ok(result::kept(answer, asked.revision))
+    Passing { gateway, asked, voice, server }.pass("resources/read", params, result::kept).await
 }
 
 /// What could stand in an argument.
@@ -285,8 +276,9 @@ pub(crate) async fn complete(
             ));
         }
     };
-    let answer = pass(gateway, &voice, asked, &server, "completion/complete", params).await?;
-    Ok(result::whole(answer, asked.revision))
+    Passing { gateway, asked, voice, server }
+        .pass("completion/complete", params, result::whole)
+        .await
 }
 
 /// Has the server of a resource say when that changes; whether it does.
@@ -303,102 +295,8 @@ pub(crate) async fn watch(
         Ok(()) => Ok(true),
         // A server that knows no such method tells its client nothing, as one would that never changes.
         Err(error) if error.kind == Kind::Unknown => Ok(false),
-        Err(error) => Err(of_call(&error)),
+        Err(error) => Err(passing::of_call(&error)),
     }
-}
-
-/// Asks the server of a package for something in its own words.
-pub(crate) async fn pass_to(
-    gateway: &Arc<Gateway>,
-    asked: &Asked,
-    package: &str,
-    method: &str,
-    mut params: Value,
-) -> Result<Value, Error> {
-    let stock = gateway.stock().await;
-    let server = of_package(&stock, &asked.client.view, package);
-    let gone = || Error::new(Code::BadParameters, "the server is not there any more");
-    let server = server.ok_or_else(gone)?;
-    if let Some(all) = params.as_object_mut() {
-        all.remove("_meta");
-    }
-    let answer = Voice::of(&stock, asked).ask(&server, method, params, &asked.cancel).await;
-    answer.map(|replied| replied.answer).map_err(|error| of_call(&error))
-}
-
-/// Asks a server, and again with what its client answers.
-async fn pass(
-    gateway: &Arc<Gateway>,
-    voice: &Voice,
-    asked: &Asked,
-    server: &Server,
-    method: &str,
-    mut params: Value,
-) -> Result<Value, Error> {
-    let answers = Answers::of(&mut params);
-    if let Some(all) = params.as_object_mut() {
-        for own in ["_meta", "inputResponses", "requestState"] {
-            all.remove(own);
-        }
-    }
-    let what = params.to_string();
-    let (who, view) = (&asked.client.name, asked.client.view.name());
-    let binding = Binding::of(&[who, &view, method, &server.package.id, &what]);
-    if let Some(responses) = answers.responses {
-        params["inputResponses"] = Value::Object(responses);
-    }
-    if let Some(state) = &answers.state {
-        match gateway.seal.open(state, &binding) {
-            Some(State::Server(Some(state))) => params["requestState"] = state.into(),
-            Some(State::Server(None)) => {}
-            _ => {
-                let words = "`requestState` is none of ours, is for another request, or ran out";
-                return Err(Error::new(Code::BadParameters, words));
-            }
-        }
-    }
-    for _ in 0..MOST_ROUNDS {
-        let answer = voice.ask(server, method, params.clone(), &asked.cancel).await;
-        let mut answer = answer.map_err(|error| of_call(&error))?.answer;
-        if answer["resultType"] != "input_required" {
-            return Ok(answer);
-        }
-        let state = answer["requestState"].as_str().map(str::to_owned);
-        if asked.revision.is_stateless() {
-            let sealed = gateway.seal.close(State::Server(state), &binding);
-            answer["requestState"] =
-                sealed.ok_or_else(|| Error::new(Code::Internal, "there is no randomness"))?.into();
-            return Ok(answer);
-        }
-        let asker = asked.asker(None);
-        let mut responses = Map::new();
-        for (name, question) in answer["inputRequests"].as_object().into_iter().flatten() {
-            let method = question["method"].as_str().unwrap_or_default();
-            let answered = asker.ask(method, question["params"].clone()).await;
-            let answered = answered
-                .map_err(|refused| Error::new(Code::Said(refused.code), refused.message))?;
-            responses.insert(name.clone(), answered);
-        }
-        params["inputResponses"] = Value::Object(responses);
-        match state {
-            Some(state) => params["requestState"] = state.into(),
-            None => {
-                params.as_object_mut().map(|all| all.remove("requestState"));
-            }
-        }
-    }
-    Err(Error::new(Code::Internal, format!("the server asked more than {MOST_ROUNDS} times")))
-}
-
-/// An error of a server as its client is told it.
-fn of_call(error: &CallError) -> Error {
-    Error::of_server(error).unwrap_or_else(|| {
-        let code = match &error.kind {
-            Kind::BadInput | Kind::Unknown => Code::BadParameters,
-            _ => Code::Internal,
-        };
-        Error::new(code, error.message.clone())
-    })
 }
 
 #[cfg(test)]

@@ -21,7 +21,7 @@ use super::seal::{Binding, State};
 use super::serve::missing;
 use super::tools::{Ended, Making};
 use super::waiting::Running;
-use super::{result, servers};
+use super::{passing, result};
 use crate::gateway::Gateway;
 
 /// How long a call may take before it becomes a task.
@@ -307,7 +307,7 @@ async fn pass(
     mut params: Value,
 ) -> Result<Value, Error> {
     let name = std::mem::replace(&mut params["taskId"], theirs.into());
-    let mut told = servers::pass_to(gateway, asked, package, method, params).await?;
+    let mut told = passing::pass_to(gateway, asked, package, method, params).await?;
     if told.get("taskId").is_some() {
         told["taskId"] = name;
     }

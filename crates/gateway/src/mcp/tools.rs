@@ -10,6 +10,7 @@ use tokio::sync::mpsc;
 
 use super::client::{Asked, Question};
 use super::error::{Code, Error};
+use super::rounds::{self, Answers, broken, not_ours, wanted};
 use super::seal::{Binding, State};
 use super::serve::missing;
 use super::waiting::{Came, Questions, Running};
@@ -21,9 +22,6 @@ use crate::shelf::Stock;
 use crate::undertaking::Undertaking;
 use crate::view::View;
 use crate::watch::Calling;
-
-/// How often a call may be made again with what its client was asked for it.
-const MOST_ROUNDS: usize = 10;
 
 /// What is told of a tool that was there when its call began.
 const GONE: &str = "the tool is not there any more";
@@ -97,24 +95,6 @@ async fn not_there(
     }
 }
 
-/// What a client brings that was asked for before.
-#[derive(Debug, Default)]
-pub(crate) struct Answers {
-    pub(crate) responses: Option<Map<String, Value>>,
-    pub(crate) state: Option<String>,
-}
-
-impl Answers {
-    pub(crate) fn of(params: &mut Value) -> Self {
-        let responses = match params.get_mut("inputResponses").map(Value::take) {
-            Some(Value::Object(responses)) => Some(responses),
-            _ => None,
-        };
-        let state = params.get("requestState").and_then(Value::as_str).map(str::to_owned);
-        Self { responses, state }
-    }
-}
-
 /// A call on its way: everything that it is made of.
 pub(crate) struct Making<'m> {
     pub(crate) gateway: &'m Arc<Gateway>,
@@ -172,24 +152,11 @@ pub(crate) async fn make(
     let opened = gateway.seal.open(state, &making.binding()).ok_or_else(not_ours)?;
     let responses = answers.responses.unwrap_or_default();
     if let State::Waits(name) = opened {
-        let mut running = gateway.waiting.take(&name).ok_or_else(|| {
-            let words = "the call that asked this was given up; make it again";
-            Error::new(Code::BadParameters, words)
-        })?;
-        running.questions.answer(&responses);
-        if running.questions.are_open() {
-            return making.asks(running);
-        }
+        let running = gateway.calls.again(&name, &responses)?;
         return Box::pin(making.follow(running)).await;
     }
     let brought = Box::pin(making.answered(opened, responses)).await?;
     making.start(brought).await
-}
-
-/// A client brings what it was not handed for this.
-fn not_ours() -> Error {
-    let words = "`requestState` is none of ours, is for another request, or ran out";
-    Error::new(Code::BadParameters, words)
 }
 
 impl Making<'_> {
@@ -274,28 +241,18 @@ impl Making<'_> {
         };
         match came {
             Came::Done(made) => self.told(*made),
-            Came::Asks => self.asks(running),
+            Came::Asks => {
+                let (requests, state) =
+                    self.gateway.calls.hold(&self.asked.client.name, running)?;
+                self.input_required(requests, state)
+            }
             Came::Broke(words) => Err(broken(words)),
         }
     }
 
-    /// Has the client answer what a call asks, while it waits here.
-    fn asks(&self, mut running: Running) -> Result<String, Error> {
-        running.call.go_on_beside();
-        let requests = running.questions.open();
-        let full = || Error::new(Code::Internal, "too many calls wait for answers");
-        let kept = self.gateway.waiting.keep(&self.asked.client.name, running);
-        self.input_required(requests, State::Waits(kept.ok_or_else(full)?))
-    }
-
-    /// Has the client make its request again with what is asked; or only once more, where a server wants nothing else.
+    /// Has the client make its request again with what is asked.
     fn input_required(&self, requests: Map<String, Value>, state: State) -> Result<String, Error> {
-        let sealed = self.gateway.seal.close(state, &self.binding());
-        let sealed = sealed.ok_or_else(|| Error::new(Code::Internal, "there is no randomness"))?;
-        let mut told = json!({ "resultType": "input_required", "requestState": sealed });
-        if !requests.is_empty() {
-            told["inputRequests"] = requests.into();
-        }
+        let told = rounds::input_required(self.gateway, &self.binding(), requests, state)?;
         Ok(told.to_string())
     }
 
@@ -305,7 +262,7 @@ impl Making<'_> {
         mut call: Undertaking,
         later: Option<&mpsc::Sender<Question>>,
     ) -> Result<Ended, Error> {
-        for _ in 0..MOST_ROUNDS {
+        for _ in 0..rounds::MOST {
             let (requests, state) = match self.outcome(call.await.map_err(broken)?)? {
                 Outcome::Ended(ended) => return Ok(ended),
                 Outcome::Asks(requests, state) => (requests, state),
@@ -325,7 +282,7 @@ impl Making<'_> {
             let brought = Box::pin(self.answered(state, responses)).await?;
             call = self.undertake(brought, later);
         }
-        Err(Error::new(Code::Internal, format!("the call asked more than {MOST_ROUNDS} times")))
+        Err(rounds::too_many())
     }
 
     /// Goes on with what is installed and allowed now: whoever was asked may have thought about it for long. What is told where it
@@ -435,22 +392,6 @@ impl Making<'_> {
             Ended::Task(said) => tasks::of_server(self, said),
         }
     }
-}
-
-/// A call that did not come to its end.
-fn broken(words: &str) -> Error {
-    Error::new(Code::Internal, words)
-}
-
-/// What a server wants before it goes on: answers, or only that it is asked again with what it wants back.
-fn wanted(said: &Value) -> Option<(Map<String, Value>, State)> {
-    if said["resultType"] != "input_required" {
-        return None;
-    }
-    let requests = said["inputRequests"].as_object().cloned().unwrap_or_default();
-    let state = said["requestState"].as_str().map(str::to_owned);
-    let is_anything = !requests.is_empty() || state.is_some();
-    is_anything.then_some((requests, State::Server(state)))
 }
 
 /// Whether a view is one package, passed through.

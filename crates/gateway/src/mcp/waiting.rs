@@ -1,4 +1,4 @@
-//! Calls that wait here for answers which their clients bring with their next request.
+//! Calls, and other requests to servers, that wait here for answers which their clients bring with their next request.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -8,7 +8,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{mpsc, oneshot};
 
 use super::client::Question;
+use super::error::{Code, Error};
 use super::places::Places;
+use super::seal::State;
 use crate::undertaking::Undertaking;
 
 /// How long a call waits for answers.
@@ -21,10 +23,10 @@ const MOST_OF_ONE: usize = 100;
 /// How many questions of one call wait to be handed over.
 const MOST_QUESTIONS: usize = 16;
 
-/// A call that runs beside the requests of its client.
+/// What runs beside the requests of its client: a call, unless it is said.
 #[derive(Debug)]
-pub(crate) struct Running {
-    pub(crate) call: Undertaking,
+pub(crate) struct Running<T: Send + 'static = Made> {
+    pub(crate) call: Undertaking<T>,
     pub(crate) questions: Questions,
 }
 
@@ -44,19 +46,22 @@ struct Open {
     answer: oneshot::Sender<Result<Value, Refused>>,
 }
 
-/// What came of a call.
-pub(crate) enum Came {
+/// What came of it.
+pub(crate) enum Came<T> {
     /// It ended.
-    Done(Box<Made>),
+    Done(Box<T>),
     /// It asks.
     Asks,
     /// It broke.
     Broke(&'static str),
 }
 
-impl Running {
-    /// Waits until it ends or asks something.
-    pub(crate) async fn next(&mut self) -> Came {
+impl<T: Send + 'static> Running<T> {
+    /// Waits until it ends or asks something; not where it asks something already.
+    pub(crate) async fn next(&mut self) -> Came<T> {
+        if self.questions.are_open() {
+            return Came::Asks;
+        }
         tokio::select! {
             biased;
             made = &mut self.call => match made {
@@ -115,25 +120,41 @@ impl Questions {
     }
 }
 
-/// Calls that wait. Those that are given up are called off.
+/// What waits. Whatever is given up is called off.
 #[derive(Debug)]
-pub(crate) struct Waiting(Places<Running>);
+pub(crate) struct Waiting<T: Send + 'static>(Places<Running<T>>);
 
-impl Default for Waiting {
+impl<T: Send + 'static> Default for Waiting<T> {
     fn default() -> Self {
         Self(Places::new(MOST, MOST_OF_ONE))
     }
 }
 
-impl Waiting {
-    /// Keeps a call of a client, under a name of its own; `None` where too many wait.
-    pub(crate) fn keep(&self, of: &str, running: Running) -> Option<String> {
-        self.0.keep(of, running, |_| false)
+impl<T: Send + 'static> Waiting<T> {
+    /// Keeps what asks something until its client answers: what is asked, and what the answers come back with.
+    pub(crate) fn hold(
+        &self,
+        of: &str,
+        mut running: Running<T>,
+    ) -> Result<(Map<String, Value>, State), Error> {
+        running.call.go_on_beside();
+        let requests = running.questions.open();
+        let full = || Error::new(Code::Internal, "too many calls wait for answers");
+        let name = self.0.keep(of, running, |_| false).ok_or_else(full)?;
+        Ok((requests, State::Waits(name)))
     }
 
-    /// The call of a name, which waits no more.
-    pub(crate) fn take(&self, name: &str) -> Option<Running> {
-        self.0.take(name)
+    /// What waited under a name, and has its answers now.
+    pub(crate) fn again(
+        &self,
+        name: &str,
+        responses: &Map<String, Value>,
+    ) -> Result<Running<T>, Error> {
+        let words = "the call that asked this was given up; make it again";
+        let running = self.0.take(name);
+        let mut running = running.ok_or_else(|| Error::new(Code::BadParameters, words))?;
+        running.questions.answer(responses);
+        Ok(running)
     }
 
     /// Gives up those that wait too long.

@@ -65,6 +65,9 @@ const MOST: usize = 32;
 /// How many of them are kept rather than others because somebody watches what they have.
 const MOST_SPARED: usize = MOST / 2;
 
+/// How many servers of a kind there are beside one that waits for an answer of somebody else.
+const MOST_BESIDE: usize = 8;
+
 /// How often a server may fall before it had served anybody until the next one waits, and for how long.
 const PATIENT_FALLS: u32 = 3;
 const FIRST_PAUSE: Duration = Duration::from_millis(250);
@@ -351,7 +354,7 @@ impl Servers {
                     let named = (&*plan.name, &self.client(plan, peer));
                     Server::start(launcher, &order(), named, &*self.eras, until).await
                 };
-                self.kept_or(plan, &key, warmth, until, start).await
+                self.kept_or((plan, peer), &key, warmth, until, start).await
             }
             Place::Url { url, headers, rules } => {
                 // Who signed in comes before what the package says.
@@ -368,7 +371,7 @@ impl Servers {
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or(plan, &key, warmth, until, start).await
+                self.kept_or((plan, peer), &key, warmth, until, start).await
             }
             Place::Registry { url, server, rules } => {
                 let (tool, bearer) = (&plan.tool, plan.bearer.as_ref().map(Bearer::secret));
@@ -388,15 +391,16 @@ impl Servers {
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or(plan, &key, warmth, until, start).await
+                self.kept_or((plan, peer), &key, warmth, until, start).await
             }
         }
     }
 
-    /// The server that is kept under a key, or a new one.
+    /// The server that is kept under a key, or a new one. One that waits for an answer of somebody else is left alone: it would not
+    /// say whom it asks next.
     async fn kept_or(
         self: &Arc<Self>,
-        plan: &Mcp,
+        (plan, peer): (&Mcp, Option<&dyn Peer>),
         key: &[&str],
         warmth: Warmth,
         until: Instant,
@@ -406,14 +410,27 @@ impl Servers {
             return Box::pin(start()).await.map(Arc::new);
         }
         let key = [&[&*plan.owner.state, " "], key].concat().concat();
-        let key = (plan.owner.package.clone(), key);
-        let known = self.lock().get(&key).map(Arc::clone);
-        let slot = known.unwrap_or_else(|| Arc::clone(self.lock().entry(key.clone()).or_default()));
-        if let Ok(place) = slot.try_lock()
-            && let Some(server) = place.server.as_ref().filter(|server| server.is_well())
-        {
-            return Ok(Arc::clone(server));
-        }
+        let mut key = (plan.owner.package.clone(), key);
+        let length = key.1.len();
+        let is_taken = |server: &Server| peer.is_some_and(|peer| server.asks_another(peer));
+        let mut beside = 0;
+        let slot = loop {
+            let known = self.lock().get(&key).map(Arc::clone);
+            let slot =
+                known.unwrap_or_else(|| Arc::clone(self.lock().entry(key.clone()).or_default()));
+            match slot.try_lock().as_ref().map(|place| &place.server) {
+                Ok(Some(server)) if !server.is_well() => {}
+                Ok(Some(server)) if beside < MOST_BESIDE && is_taken(server) => {
+                    beside += 1;
+                    key.1.truncate(length);
+                    key.1.push_str(&format!(" {beside}"));
+                    continue;
+                }
+                Ok(Some(server)) => return Ok(Arc::clone(server)),
+                _ => {}
+            }
+            break slot;
+        };
         Box::pin(self.started(key, &slot, until, start)).await
     }
 

@@ -188,6 +188,11 @@ impl Server {
         self.has_served.load(Ordering::Acquire)
     }
 
+    /// Whether it waits for an answer of somebody who is not this one.
+    pub(super) fn asks_another(&self, than: &dyn Peer) -> bool {
+        self.session.asks_another(than)
+    }
+
     /// How long nobody has asked it anything; `None` while somebody waits.
     pub(super) fn idle(&self) -> Option<Duration> {
         let is_free = self.slots.available_permits() == AT_A_TIME

@@ -10,6 +10,7 @@ pub(super) mod line;
 mod listening;
 pub(super) mod sse;
 pub(super) mod stdio;
+mod told;
 
 use std::io;
 use std::sync::Arc;
@@ -28,12 +29,12 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 pub(super) use self::face::Client;
-pub(crate) use self::face::Told;
 use self::face::{Ears, Face, own_name};
 pub(super) use self::health::Health;
 use self::lane::Lane;
 use self::line::Fault;
 use self::listening::{Ear, Listening};
+pub(crate) use self::told::Told;
 use super::era::Era;
 use crate::error::{CallError, Kind};
 use crate::login::challenge::WantsLogin;
@@ -165,6 +166,11 @@ impl Session {
     /// How often the server said that its tools are others.
     pub(super) fn changes(&self) -> u64 {
         self.ears.changes.count()
+    }
+
+    /// Whether it waits for an answer of somebody who is not this one.
+    pub(super) fn asks_another(&self, than: &dyn crate::Peer) -> bool {
+        self.ears.listeners.are_others_asked(than.client())
     }
 
     /// Whether the wire is gone.

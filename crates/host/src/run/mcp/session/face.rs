@@ -1,16 +1,15 @@
 //! What a server sees of us: a name, what those can be asked whom we call it for, and a polite no to every other question.
 #![expect(deprecated, reason = "servers of the older era still ask these")]
 
-use std::collections::HashMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
     ClientConfig, ConstString, CreateMessageRequestMethod, CreateMessageRequestParams,
     CreateMessageResult, ElicitRequestParams, ElicitResult, ElicitationCreateRequestMethod,
     ErrorCode, ErrorData, Implementation, ListRootsRequestMethod, ListRootsResult,
-    LoggingMessageNotificationParam, ProgressNotificationParam, ProgressToken, ProtocolVersion,
+    LoggingMessageNotificationParam, ProgressNotificationParam, ProtocolVersion,
     ResourceUpdatedNotificationParam,
 };
 use rmcp::service::{NotificationContext, RequestContext, RoleClient};
@@ -18,7 +17,8 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Value, json};
 
-use crate::call::{Advance, Peer, Progress, Refused, TraceContext};
+use super::told::{Listeners, Meant};
+use crate::call::{Advance, Refused};
 use crate::run::mcp::notice::{Notice, Notices};
 
 /// Who a server is spoken with for.
@@ -47,26 +47,26 @@ impl Face {
         Self { ears, client }
     }
 
-    /// Asks whoever it is called for. A server does not say which of its calls it asks for, so it can only be told while
-    /// they are all made for the same one.
+    /// Asks whoever it is called for.
     async fn pass_on<T: DeserializeOwned>(
         &self,
         method: &'static str,
         capability: &str,
         params: impl Serialize,
     ) -> Result<T, ErrorData> {
-        let peer = match self.ears.listeners.asked() {
-            _ if !self.client.capabilities.contains_key(capability) => {
-                return Err(not_offered(method));
-            }
-            Asked::One(peer) => peer,
-            Asked::Nobody => return Err(unanswered("no call is under way that it could be for")),
-            Asked::Several => {
+        if !self.client.capabilities.contains_key(capability) {
+            return Err(not_offered(method));
+        }
+        let peer = match self.ears.listeners.meant().await {
+            Meant::One(peer) => peer,
+            Meant::Nobody => return Err(unanswered("no call is under way that it could be for")),
+            Meant::Several => {
                 return Err(unanswered(
                     "several clients wait for this server, and it does not say which one it asks",
                 ));
             }
         };
+        let _asking = self.ears.listeners.asking(&*peer);
         let params = serde_json::to_value(params).map_err(|error| odd(&error))?;
         let answer = peer.ask(method, params).await.map_err(of_refusal)?;
         serde_json::from_value(answer).map_err(|error| odd(&error))
@@ -115,7 +115,7 @@ impl Ears {
         match method {
             PROGRESS => self.advanced(params),
             MESSAGE => {
-                if let Asked::One(peer) = self.listeners.asked() {
+                if let Meant::One(peer) = self.listeners.meant_at_once() {
                     peer.tell(MESSAGE, params);
                 }
             }
@@ -135,8 +135,8 @@ impl Ears {
         let Ok(params) = serde_json::from_value::<ProgressNotificationParam>(params) else {
             return;
         };
-        let found = self.listeners.lock().get(&params.progress_token).cloned();
-        if let Some(listener) = found.and_then(|told| told.progress) {
+        let told = self.listeners.told(&params.progress_token);
+        if let Some(listener) = told.and_then(|told| told.progress) {
             listener.advanced(&Advance {
                 done: params.progress,
                 total: params.total,
@@ -234,80 +234,4 @@ fn odd(error: &serde_json::Error) -> ErrorData {
 
 fn of_refusal(refused: Refused) -> ErrorData {
     ErrorData::new(ErrorCode(refused.code), refused.message, refused.data)
-}
-
-/// Who is told what of a request.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Told {
-    /// How far it is.
-    pub(crate) progress: Option<Arc<dyn Progress>>,
-    /// What the server asks and says meanwhile.
-    pub(crate) peer: Option<Arc<dyn Peer>>,
-    /// Where it belongs among those of others.
-    pub(crate) context: Option<TraceContext>,
-}
-
-impl Told {
-    /// What is passed on beside the parameters.
-    pub(super) fn meta(&self) -> Map<String, Value> {
-        let mut meta = self.peer.as_ref().map(|peer| peer.meta()).unwrap_or_default();
-        if let Some(context) = &self.context {
-            context.put_into_meta(&mut meta);
-        }
-        meta
-    }
-}
-
-/// Whom a server means that asks something.
-enum Asked {
-    Nobody,
-    One(Arc<dyn Peer>),
-    Several,
-}
-
-/// Who is told what of which request.
-#[derive(Clone, Default)]
-pub(super) struct Listeners(Arc<Mutex<HashMap<ProgressToken, Told>>>);
-
-impl Listeners {
-    /// Tells somebody about a request for as long as what is returned lives.
-    pub(super) fn add(&self, token: &ProgressToken, told: Told) -> Listening {
-        if told.progress.is_some() || told.peer.is_some() {
-            self.lock().insert(token.clone(), told);
-        }
-        Listening { listeners: self.clone(), token: token.clone() }
-    }
-
-    fn asked(&self) -> Asked {
-        let listeners = self.lock();
-        let mut peers = listeners.values().filter_map(|told| told.peer.as_ref());
-        let Some(first) = peers.next() else { return Asked::Nobody };
-        if peers.all(|other| other.client() == first.client()) {
-            Asked::One(Arc::clone(first))
-        } else {
-            Asked::Several
-        }
-    }
-
-    fn lock(&self) -> MutexGuard<'_, HashMap<ProgressToken, Told>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-impl std::fmt::Debug for Listeners {
-    fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        out.debug_struct("Listeners").field("count", &self.lock().len()).finish()
-    }
-}
-
-/// Somebody who listens.
-pub(super) struct Listening {
-    listeners: Listeners,
-    token: ProgressToken,
-}
-
-impl Drop for Listening {
-    fn drop(&mut self) {
-        self.listeners.lock().remove(&self.token);
-    }
 }

@@ -14,10 +14,11 @@ use serde_json::{Map, Value, json};
 use tokio::sync::oneshot;
 
 use super::AskError;
-use super::face::{Ears, Told};
+use super::face::Ears;
 use super::health::Health;
 use super::line::Fault;
 use super::stdio::Outgoing;
+use super::told::Told;
 
 /// Where our own numbers begin; the library counts from zero.
 const FIRST: i64 = 1 << 30;
