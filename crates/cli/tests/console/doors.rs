@@ -124,6 +124,51 @@ fn a_form_counts_only_with_the_secret_of_its_session_and_from_its_own_page() {
     assert_eq!(ask(&running, "GET", "/", &[("Cookie", &cookie)], "").status, 401);
 }
 
+/// Every address that takes a form, as the console itself lists them.
+fn places_of_forms() -> Vec<String> {
+    let source = include_str!("../../../gateway/src/web/console/mod.rs");
+    let routes = source.split(".route(\"").skip(1);
+    let forms =
+        routes.filter(|route| route.lines().next().is_some_and(|one| one.contains("post(")));
+    let places = forms.map(|route| {
+        let path = route.split('"').next().unwrap();
+        path.replace("{id}", "mcpkg%3Ademo.echo").replace("{ticket}", "all")
+    });
+    places.filter(|path| path != "/sign-in").collect()
+}
+
+#[test]
+fn no_address_takes_a_form_of_anybody_else() {
+    let desk = Desk::new();
+    let example = repository().join("examples/mcpkg/echo");
+    desk.done(&["install", example.to_str().unwrap(), "--yes"]);
+    let running = Running::start(&desk);
+    let cookie = cookie(&running);
+    let page = ask(&running, "GET", "/tools/mcpkg%3Ademo.echo", &[("Cookie", &cookie)], "");
+    let form = page.body.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let origin = format!("http://{}", running.address());
+    let body = format!("form={form}&what=disable&answer=deny&sure=yes");
+    let places = places_of_forms();
+    assert!(places.len() >= 10, "{places:?}");
+    for place in &places {
+        let post = |headers: &[(&str, &str)], body: &str| {
+            ask(&running, "POST", place, headers, body).status
+        };
+        let own = ("Origin", origin.as_str());
+        assert_eq!(post(&[own], &body), 401, "{place}: without a session");
+        for secret in ["", "form=", "form=wrong"] {
+            let body = format!("{secret}&what=disable&answer=deny&sure=yes");
+            assert_eq!(post(&[("Cookie", &cookie), own], &body), 403, "{place}: {secret}");
+        }
+        for stranger in ["http://evil.example", "null", "http://127.0.0.1:1"] {
+            let headers = [("Cookie", cookie.as_str()), ("Origin", stranger)];
+            assert_eq!(post(&headers, &body), 403, "{place}: {stranger}");
+        }
+        assert_eq!(post(&[("Cookie", &cookie)], &body), 403, "{place}: of no page");
+    }
+    assert_eq!(desk.done(&["list", "--json"]).json()["packages"][0]["enabled"], true);
+}
+
 #[test]
 fn every_page_has_its_walls_and_other_names_see_nothing() {
     let desk = Desk::new();
