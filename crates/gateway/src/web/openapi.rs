@@ -276,16 +276,20 @@ fn schemas() -> Value {
 }
 
 /// What is said of each status that is a refusal.
-const REFUSALS: [(&str, &str); 10] = [
+const REFUSALS: [(&str, &str); 11] = [
     ("400", "The request is not what it should be"),
     ("401", "No token that counts was shown"),
     ("403", "It may not be done, or not without the owner's word"),
     ("404", "There is no such thing"),
+    ("408", "The body did not come within a minute"),
     ("409", "It cannot be done as things are"),
     ("413", "The body is too large"),
     ("429", "A budget has none left; Retry-After says when it has"),
     ("502", "The tool failed"),
-    ("503", "The tool cannot be run now"),
+    (
+        "503",
+        "The tool cannot be run now, or too much is worked on; Retry-After says when to ask again, where that is known",
+    ),
     ("504", "The tool took too long"),
 ];
 
@@ -322,7 +326,7 @@ fn body(schema: &Value) -> Value {
 
 fn with_refusals(well: Value, refusals: &[&str]) -> Value {
     let mut all = serde_json::Map::from_iter([("200".to_owned(), well)]);
-    for status in refusals.iter().chain(&["401", "403", "413"]) {
+    for status in refusals.iter().chain(&["401", "403", "408", "413", "503"]) {
         let reference = format!("#/components/responses/Refused{status}");
         all.insert((*status).to_owned(), json!({ "$ref": reference }));
     }
