@@ -202,6 +202,9 @@ impl TraceContext {
     /// The same for what tracing systems keep with it.
     pub const STATE: &'static str = "tracestate";
 
+    /// What both are called among the variables of a program.
+    pub(crate) const VARIABLES: [&'static str; 2] = ["TRACEPARENT", "TRACESTATE"];
+
     /// Tells it beside the parameters of a request, in place of what is told there.
     pub fn put_into_meta(&self, meta: &mut Map<String, Value>) {
         meta.shift_remove(Self::STATE);
@@ -218,6 +221,12 @@ impl TraceContext {
                 head.insert(HeaderName::from_static(name), value);
             }
         }
+    }
+
+    /// The same for a program that is started for one call, or asked for it: as variables.
+    pub(crate) fn variables(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let state = self.state.iter().map(|state| (Self::VARIABLES[1], state.as_str()));
+        [(Self::VARIABLES[0], self.parent.as_str())].into_iter().chain(state)
     }
 
     fn members(&self) -> impl Iterator<Item = (&'static str, &str)> {

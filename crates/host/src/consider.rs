@@ -63,7 +63,8 @@ pub(crate) fn consider(
     let patient = Instant::now() + PATIENCE;
     // No secrets are known before the owner was asked, and none were told to this process.
     let unknown = Redactor::new([]);
-    let said = workers.ask(launcher, question, &unknown, warmth, until.min(patient), leash).answer;
+    let said =
+        workers.ask(launcher, (question, &unknown, None), warmth, until.min(patient), leash).answer;
     let said = said.map_err(|error| match error.kind {
         // Else it is the time of the call that was over.
         Kind::TimedOut if patient < until => CallError { message: too_slow(), ..error },

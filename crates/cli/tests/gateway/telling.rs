@@ -189,6 +189,66 @@ fn a_trace_goes_on_by_every_face_and_to_the_steps_of_a_chain() {
     }
 }
 
+/// Three tools that say which trace their process was told of: a command, a function of Python and one of Node.
+fn programs(desk: &Desk) {
+    let install = |path: &str| {
+        desk.done(&["install", desk.path(path).to_str().unwrap(), "--yes"]);
+    };
+    let text = "import os\ndef run(_): return {'at': f\"{os.environ.get('TRACEPARENT')} {os.environ.get('TRACESTATE')}\"}\n";
+    let script = format!("import json\n{text}print(json.dumps(run(None)))\n");
+    for (name, implementation) in [
+        ("command", json!({ "kind": "command", "command": { "argv": ["python3", "run.py"] } })),
+        ("python", json!({ "kind": "python", "python": { "callable": "demo:run" } })),
+    ] {
+        let manifest = json!({
+            "id": format!("demo.{name}"), "type": "tool", "version": "1.0.0", "description": "A test.",
+            "origin": { "source": "local", "digest": "0".repeat(64) },
+            "interfaces": { "inputs": { "type": "object" }, "outputs": {} },
+            "permissions": { "network": "deny", "filesystem": "none", "devices": [] },
+            "runtime": { "sandbox": "process", "resources": { "cpu": "1", "memory": "256Mi" }, "timeout_seconds": 20 },
+            "trust_level": "local", "implementation": implementation,
+        });
+        write_below(desk.0.path(), &format!("{name}/manifest.json"), &manifest.to_string());
+        write_below(desk.0.path(), &format!("{name}/demo.py"), text);
+        write_below(desk.0.path(), &format!("{name}/run.py"), &script);
+        install(name);
+    }
+    let manifest = json!({
+        "id": "tool:demo.node", "name": "demo.node", "version": "1.0.0", "summary": "A test", "description": "A test.",
+        "tags": ["test"], "provider": "test", "entry": { "runtime": "node", "main": "index.js", "export": "tool" },
+        "schema": { "input": { "type": "object" }, "output": { "type": "object" } },
+        "requiresApproval": false, "requiredSecrets": [],
+    });
+    write_below(desk.0.path(), "node/tool.json", &manifest.to_string());
+    write_below(desk.0.path(), "node/package.json", r#"{"type":"module"}"#);
+    let text = "export const tool = { name: 'demo.node', async execute() { return { at: `${process.env.TRACEPARENT} ${process.env.TRACESTATE}` } } };";
+    write_below(desk.0.path(), "node/index.js", text);
+    install("node");
+}
+
+#[test]
+fn programs_are_told_the_trace_of_each_call_and_never_that_of_another() {
+    let desk = home(&[], OPEN);
+    programs(&desk);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    let other = PARENT.replace("4bf9", "1111");
+    for tool in ["demo_command", "demo_python", "demo_node"] {
+        let call = |head: &[(&str, &str)]| {
+            let answer = gate.post(&format!("/v1/tools/{tool}/call"), head, &json!({})).last();
+            answer["result"]["at"].as_str().unwrap_or_else(|| panic!("{answer}")).to_owned()
+        };
+        let both = [("traceparent", PARENT), ("tracestate", "them=1,others=2")];
+        assert_eq!(call(&both), format!("{PARENT} them=1,others=2"), "{tool}");
+        let log = desk.done(&["audit", "--json", "--limit", "1"]).stdout;
+        assert!(log.contains("TRACEPARENT"), "what it was given is written down: {log}");
+        let alone = call(&[("traceparent", &other)]);
+        assert!(alone.starts_with(&*other) && !alone.contains("them"), "{tool}: {alone}");
+        let none = call(&[]);
+        assert!(!none.contains("4bf9") && !none.contains("1111"), "{tool}: {none}");
+        assert!(!call(&[("traceparent", "nonsense")]).contains("nonsense"), "{tool}");
+    }
+}
+
 #[test]
 fn calls_are_counted_for_those_who_show_a_token() {
     let scripts = Desk::new();

@@ -230,7 +230,7 @@ impl Host {
             Way::Process(one) => {
                 let one = Arc::clone(one);
                 let run = self.on_a_thread((plan, &never), until, move |host, leash| {
-                    process::run(&host.launcher, &one, until, leash, || true, &mut |_| {})
+                    process::run(&host.launcher, &one, None, until, leash, || true, &mut |_| {})
                 });
                 let (finished, blocked) = run.await??;
                 let ran = Ran::finished(&finished, blocked, outcome(&finished));

@@ -16,7 +16,7 @@ use super::chaining::OfSteps;
 use super::signing::{Calling, Messaging};
 use super::{Host, broken_off};
 use crate::blocked::{Blocked, Why};
-use crate::call::{AskedStep, Call, Output};
+use crate::call::{AskedStep, Call, Output, TraceContext};
 use crate::chain::trace::Trace;
 use crate::complaint::{self, Complaint, Scene};
 use crate::confine::{self, Forbidden};
@@ -237,6 +237,7 @@ impl Host {
             Way::Process(one) => {
                 let (one, action) = (Arc::clone(one), (*action).clone());
                 let stream = stream.cloned();
+                let context = context_of(call, dialect, &action).cloned();
                 let (written, is_written) = std::sync::mpsc::channel();
                 let running_it =
                     Box::pin(self.on_a_thread((plan, off), until, move |host, leash| {
@@ -246,7 +247,9 @@ impl Host {
                                 stream.hear(bytes);
                             }
                         };
-                        match process::run(&host.launcher, &one, until, leash, may, &mut heard) {
+                        let (launcher, context) = (&host.launcher, context.as_ref());
+                        let heard = &mut heard;
+                        match process::run(launcher, &one, context, until, leash, may, heard) {
                             Ok((finished, blocked)) => {
                                 let stream = stream.as_ref();
                                 let read = output::read(&finished, &action, dialect, until, stream);
@@ -286,10 +289,11 @@ impl Host {
             }
             Way::Worker(one) => {
                 let (one, action) = (Arc::clone(one), (*action).clone());
-                let redactor = plan.redactor.clone();
+                let (redactor, context) = (plan.redactor.clone(), call.context.clone());
                 let asking = self.on_a_thread((plan, off), until, move |host, leash| {
                     let (workers, launcher) = (&host.workers, &host.launcher);
-                    let answered = workers.ask(launcher, &one, &redactor, warmth, until, leash);
+                    let wanted = (&*one, &redactor, context.as_ref());
+                    let answered = workers.ask(launcher, wanted, warmth, until, leash);
                     let output = answered.answer.map(Output::Json);
                     let output = output.and_then(|output| check_promise(output, &action));
                     Ran::of(output, answered.blocked)
@@ -392,6 +396,17 @@ impl Host {
         };
         ran.map_err(|error| broken_off(&error))
     }
+}
+
+/// Where a call belongs among those of others, as the program that makes it is told. A contract that names every variable of a program is
+/// kept: there it has to be one of them.
+pub(super) fn context_of<'c>(
+    call: &'c Call,
+    dialect: Dialect,
+    action: &Action,
+) -> Option<&'c TraceContext> {
+    let is_named = || action.environment.iter().any(|name| name == TraceContext::VARIABLES[0]);
+    call.context.as_ref().filter(|_| dialect != Dialect::Agentcli || is_named())
 }
 
 /// Whether what a server said is what may be passed on: a result, or the tool's own word that there is none.

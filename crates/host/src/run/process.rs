@@ -8,6 +8,7 @@ use sandbox::{Finished, Launcher};
 use super::leash::Leash;
 use super::{Network, not_started};
 use crate::blocked::Blocked;
+use crate::call::TraceContext;
 use crate::error::{CallError, Kind};
 use crate::plan::Process;
 
@@ -22,6 +23,7 @@ const SLACK: Duration = Duration::from_millis(50);
 pub(crate) fn run(
     launcher: &Launcher,
     process: &Process,
+    context: Option<&TraceContext>,
     until: Instant,
     leash: &Leash,
     may: impl FnOnce() -> bool,
@@ -33,6 +35,12 @@ pub(crate) fn run(
     // What is tried again has only what is left.
     if confinement.limits.deadline.is_some_and(|deadline| deadline > left + SLACK) {
         confinement.to_mut().limits.deadline = Some(left);
+    }
+    for (name, value) in context.iter().flat_map(|context| context.variables()) {
+        // What its owner or its manifest says of them goes before.
+        if !confinement.environment.iter().any(|(known, _)| known == name) {
+            confinement.to_mut().environment.push((name.into(), value.into()));
+        }
     }
     let spawned = launcher.spawn_if(&confinement, &process.argv, may);
     let mut child = spawned.map_err(|error| not_started(&error))?;

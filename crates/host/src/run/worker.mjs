@@ -137,8 +137,23 @@ async function consider(input) {
   return answer;
 }
 
+// Where a call belongs among those of others; that of the call before counts no more.
+const trace = ["TRACEPARENT", "TRACESTATE"].map((variable) => [variable, process.env[variable]]);
+
+function belong(told = {}) {
+  for (const [variable, own] of trace) {
+    const text = told[variable] ?? own;
+    if (text === undefined) {
+      delete process.env[variable];
+    } else {
+      process.env[variable] = text;
+    }
+  }
+}
+
 async function answer(line) {
   const request = JSON.parse(line);
+  belong(request.trace);
   try {
     const result =
       request.do === "consider"

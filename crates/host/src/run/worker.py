@@ -60,8 +60,16 @@ def main():
         say(fail(error))
         return
     say({"ready": True})
+    trace = {variable: os.environ.get(variable) for variable in ("TRACEPARENT", "TRACESTATE")}
     for line in requests:
         request = json.loads(line)
+        # Where this call belongs among those of others; that of the call before counts no more.
+        for variable, text in trace.items():
+            if text is None:
+                os.environ.pop(variable, None)
+            else:
+                os.environ[variable] = text
+        os.environ.update(request.get("trace", {}))
         try:
             result = function(request["input"])
             if inspect.isawaitable(result):

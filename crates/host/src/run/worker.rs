@@ -21,6 +21,7 @@ use super::said::{Hearing, Said};
 use super::tidying::Tidying;
 use super::{Answered, Network, not_started};
 use crate::blocked::Blocked;
+use crate::call::TraceContext;
 use crate::error::{CallError, Kind};
 use crate::output::ended_by;
 use crate::plan::Worker;
@@ -87,8 +88,7 @@ impl Workers {
     pub(crate) fn ask(
         self: &Arc<Self>,
         launcher: &Launcher,
-        plan: &Worker,
-        redactor: &Redactor,
+        (plan, redactor, context): (&Worker, &Redactor, Option<&TraceContext>),
         warmth: Warmth,
         until: Instant,
         leash: &Leash,
@@ -114,7 +114,7 @@ impl Workers {
             }
         };
         leash.hold(worker.child.killer());
-        let asked = worker.ask(&plan.request, until);
+        let asked = worker.ask(&plan.request, context, until);
         leash.release();
         let blocked = worker.network.take_blocked();
         let answer = match asked {
@@ -266,6 +266,7 @@ impl Running {
     fn ask(
         &mut self,
         request: &Value,
+        context: Option<&TraceContext>,
         until: Instant,
     ) -> Result<Result<Value, CallError>, CallError> {
         self.next += 1;
@@ -273,6 +274,9 @@ impl Running {
         self.errors.store(0, Ordering::Release);
         let mut request = request.clone();
         request["id"] = self.next.into();
+        if let Some(context) = context {
+            request["trace"] = context.variables().collect();
+        }
         self.say(request.to_string(), until)?;
         let mut reply = self.hear(until)?;
         if reply["id"] != json!(self.next) {
