@@ -58,14 +58,15 @@ pub(crate) fn closed(words: &str) -> Value {
 
 /// The same as [`told`], for programs.
 pub(crate) fn value(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value {
-    let (id, console) = (tool.package.canonical_id(), gateway.console.as_deref());
+    let (id, console) = (tool.package.canonical_id(), gateway.console());
     // Where the owner has to be at a terminal, the console only shows what waits.
     let presence = gateway.shelf.newest().policy.approval.owner_presence;
     let console = console.filter(|_| presence == Presence::Any);
     let remedies = gateway.shelf.steward().remedies(error, tool);
     let mut told = json!({ "code": error.kind.code(), "message": message(error) });
     if let Some(grant) = grant(error, &id, console, &remedies) {
-        told["who"] = "owner".into();
+        let is_of_author = is(error, &Denial::NoLogin);
+        told["who"] = if is_of_author { "author" } else { "owner" }.into();
         told["grant"] = grant.into();
     }
     told["retry"] = retry(error, &remedies).into();
@@ -125,8 +126,10 @@ fn grant(
             "They were asked about this very call, and their no stands.".to_owned()
         }
         Kind::Denied if is(error, &Denial::Disabled) => switched_on_by(named, console),
-        // Only whoever wrote it can change that.
-        Kind::Denied if is(error, &Denial::NoLogin) => return None,
+        Kind::Denied if is(error, &Denial::NoLogin) => {
+            "Only whoever wrote the package can change that: it has to say which secret the token is."
+                .to_owned()
+        }
         _ if error.details.get("surface").is_some() => {
             let page = console.map(|url| format!(", or at {url}")).unwrap_or_default();
             format!(
@@ -259,6 +262,104 @@ fn retry(error: &CallError, remedies: &[String]) -> Cow<'static, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// One kind of each; whoever adds one has to say what is told of it.
+    fn kinds() -> Vec<Kind> {
+        use Kind::{
+            BadChain, BadInput, BadOutput, Blocked, Cancelled, Denied, Distrusted, Failed,
+            MissingInput, NeedsApproval, NeedsLogin, TimedOut, TooMuchOutput, Unavailable,
+            Unfinished, Unknown,
+        };
+        let why = host::Why::Hidden;
+        let blocked = host::Blocked { asked: "/x".to_owned(), why };
+        let question = policy::Question {
+            action: "act".to_owned(),
+            why: policy::Why::Policy,
+            digest: String::new(),
+            expires_seconds: 1,
+            rule: "approval.write",
+            is_first: false,
+        };
+        let open = host::Unasked { question, input: None, steps: Vec::new() };
+        let all = vec![
+            Failed,
+            TimedOut,
+            TooMuchOutput,
+            BadOutput,
+            BadInput,
+            MissingInput,
+            BadChain,
+            Unknown,
+            Denied,
+            Distrusted,
+            Blocked(Box::new(blocked)),
+            NeedsApproval(Box::new(open)),
+            NeedsLogin,
+            Unfinished,
+            Unavailable,
+            Cancelled,
+        ];
+        for kind in &all {
+            match kind {
+                Failed | TimedOut | TooMuchOutput | BadOutput | BadInput | MissingInput
+                | BadChain | Unknown | Denied | Distrusted | Blocked(_) | NeedsApproval(_)
+                | NeedsLogin | Unfinished | Unavailable | Cancelled => {}
+            }
+        }
+        all
+    }
+
+    /// One denial of each.
+    fn denials() -> Vec<Denial> {
+        use Denial::{
+            Action, Disabled, Environment, Login, NoLogin, OtherArguments, Package, Refused,
+            Scopes, Trust,
+        };
+        let all = vec![
+            Disabled,
+            Trust(manifest::model::Trust::Community),
+            Package,
+            Action("act".to_owned()),
+            Login,
+            NoLogin,
+            Scopes(vec!["mail".to_owned()]),
+            Environment { name: "LD_PRELOAD".to_owned(), allowed: Vec::new() },
+            Refused,
+            OtherArguments,
+        ];
+        for denial in &all {
+            match denial {
+                Disabled
+                | Trust(_)
+                | Package
+                | Action(_)
+                | Login
+                | NoLogin
+                | Scopes(_)
+                | Environment { .. }
+                | Refused
+                | OtherArguments => {}
+            }
+        }
+        all
+    }
+
+    #[test]
+    fn whatever_is_refused_says_who_can_change_that_and_whether_to_try_again() {
+        let refusals = kinds().into_iter().map(|kind| CallError::new(kind, "no"));
+        let denied = denials().into_iter().map(|one| match one {
+            Denial::Login | Denial::Scopes(_) => CallError::new(Kind::NeedsLogin, one.to_string()),
+            Denial::Trust(_) => CallError::new(Kind::Distrusted, one.to_string()),
+            _ => CallError::new(Kind::Denied, one.to_string()),
+        });
+        for error in refusals.chain(denied) {
+            let error = error.with("ticket", "haft-1");
+            assert!(!error.kind.code().is_empty() && !retry(&error, &[]).is_empty(), "{error:?}");
+            let grant = grant(&error, "mcpb:a", None, &[]);
+            let is_refusal = error.kind.is_refusal() || error.kind == Kind::MissingInput;
+            assert_eq!(grant.is_some(), is_refusal, "{error:?}: {grant:?}");
+        }
+    }
 
     #[test]
     fn a_no_of_the_owner_is_told_as_one_and_so_is_a_tool_that_is_switched_off() {

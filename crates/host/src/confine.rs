@@ -76,7 +76,7 @@ pub(crate) fn walls(
     let mut parts = std::iter::once(&program.path).chain(&program.needs);
     if let Some(part) = parts.find(|one| forbidden.holds(one) && !tool.holds(one)) {
         let message = format!("`{}` is in a folder that no tool gets", part.display());
-        return Err(CallError::new(Kind::Denied, message));
+        return Err(CallError::new(Kind::Denied, message).by("folders.deny"));
     }
     program.allow(&mut confinement);
     // A cover over nothing would be seen.

@@ -1,8 +1,9 @@
 //! Why a call gave no result.
 
+use std::borrow::Cow;
 use std::fmt;
 
-use policy::Denial;
+use policy::{Denial, GrantKind};
 use serde_json::{Value, json};
 use vault::Redactor;
 
@@ -36,6 +37,8 @@ pub struct CallError {
     pub passes_after: Option<u32>,
     /// What a process reached for in vain before this happened.
     pub blocked: Vec<Blocked>,
+    /// The key of the policy that it comes from: `budget.calls_per_day`; empty where it is none.
+    pub rule: Cow<'static, str>,
 }
 
 /// What kind of failure it is. Each face maps it once: to an exit code, a status, a code of its protocol.
@@ -180,7 +183,8 @@ impl CallError {
     /// A failure without details.
     pub fn new(kind: Kind, message: impl Into<String>) -> Self {
         let (message, details) = (message.into(), json!({}));
-        Self { kind, message, details, passes_after: None, blocked: Vec::new() }
+        let (blocked, rule) = (Vec::new(), Cow::Borrowed(""));
+        Self { kind, message, details, passes_after: None, blocked, rule }
     }
 
     /// A call that may not go ahead.
@@ -216,7 +220,9 @@ impl CallError {
     /// A place that may not be reached.
     pub(crate) fn blocked(message: impl Into<String>, place: Blocked) -> Self {
         let (host, why) = (place.asked.clone(), place.why.to_string());
-        Self::new(Kind::Blocked(Box::new(place)), message).with("host", host).with("why", why)
+        let rule = if place.kind() == GrantKind::Host { "network" } else { "folders" };
+        let error = Self::new(Kind::Blocked(Box::new(place)), message);
+        error.with("host", host).with("why", why).by(rule)
     }
 
     /// A place of the network that may not be reached.
@@ -229,7 +235,9 @@ impl CallError {
     #[must_use]
     pub(crate) fn unlisted(self, list: (&str, &str), known: &[String], name: &str) -> Self {
         let names: Vec<_> = known.iter().map(String::as_str).chain([name]).collect();
-        self.with("table", list.0).with("list", list.1).with("value", name).with("names", names)
+        let by = format!("{}.{}", list.0, list.1);
+        let told = self.with("table", list.0).with("list", list.1).with("value", name);
+        told.with("names", names).by(by)
     }
 
     /// Values that nobody keeps, or that are not given: all in one error, which is their own where there is but one.
@@ -276,6 +284,13 @@ impl CallError {
     #[must_use]
     pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
         self.details[name] = value.into();
+        self
+    }
+
+    /// The same, by this key of the policy.
+    #[must_use]
+    pub(crate) fn by(mut self, rule: impl Into<Cow<'static, str>>) -> Self {
+        self.rule = rule.into();
         self
     }
 

@@ -51,7 +51,7 @@ use crate::input::{self, Input};
 use crate::limit;
 use crate::login::{Logins, scopes};
 use crate::plan;
-use crate::records::{CountAs, Records, written_down};
+use crate::records::{CountAs, Records, deny, written_down};
 use crate::run::a2a::Agents;
 use crate::run::http::Web;
 use crate::run::mcp::Servers;
@@ -308,7 +308,7 @@ impl Host {
             }
             Err(error) => {
                 if error.kind.is_refusal() {
-                    record.decision = audit::Decision::Denied(error.message.clone());
+                    deny(&mut record, &error);
                 }
                 Ran::refused(error)
             }
@@ -597,7 +597,7 @@ fn check_verdict(decision: &Decision, tool: &Tool) -> Result<(), CallError> {
         Verdict::Allowed | Verdict::Ask(_) => Ok(()),
         Verdict::Denied(denial) => {
             let reasons: Vec<_> = decision.reasons.iter().map(ToString::to_string).collect();
-            Err(denied(denial, tool).with("reasons", reasons))
+            Err(denied(denial, tool).with("reasons", reasons).by(decision.rule))
         }
     }
 }

@@ -91,13 +91,8 @@ impl Limit {
 
     /// Who set it, and by which key it is changed.
     pub(crate) fn set_by(self, allowance: &Allowance, dialect: Dialect) -> String {
-        let by = match self {
-            Self::Timeout => allowance.timeout_by,
-            Self::Memory => allowance.memory_by,
-            Self::Output | Self::Processes | Self::Scratch => SetBy::Policy,
-        };
         let name = self.name();
-        match by {
+        match self.by(allowance) {
             SetBy::Caller => "the caller".to_owned(),
             SetBy::Manifest => match self.key(dialect) {
                 Some(key) => format!("`{key}` in the manifest"),
@@ -106,6 +101,24 @@ impl Limit {
             SetBy::Package => format!("`{name}` of this package in policy.toml"),
             SetBy::Policy => format!("`{name}` of `[sandbox]` in policy.toml"),
             SetBy::Most => format!("`max_{name}` of `[sandbox]` in policy.toml"),
+        }
+    }
+
+    /// The key of the policy that sets it; empty where somebody else does.
+    fn rule(self, allowance: &Allowance) -> String {
+        match self.by(allowance) {
+            SetBy::Caller | SetBy::Manifest => String::new(),
+            SetBy::Package => format!("package.{}", self.name()),
+            SetBy::Policy => format!("sandbox.{}", self.name()),
+            SetBy::Most => format!("sandbox.max_{}", self.name()),
+        }
+    }
+
+    fn by(self, allowance: &Allowance) -> SetBy {
+        match self {
+            Self::Timeout => allowance.timeout_by,
+            Self::Memory => allowance.memory_by,
+            Self::Output | Self::Processes | Self::Scratch => SetBy::Policy,
         }
     }
 
@@ -128,6 +141,9 @@ pub(crate) fn tell(error: &mut CallError, allowance: &Allowance, dialect: Dialec
     let (words, set_by) = (limit.words(allowed), limit.set_by(allowance, dialect));
     let number = format!("{words} (set by {set_by})");
     let is_ended = error.kind != Kind::Failed || error.details.get("limit").is_some();
+    if is_ended {
+        error.rule = limit.rule(allowance).into();
+    }
     error.message = match limit {
         // These words are a part of its contract.
         Limit::Timeout if error.message == TIMED_OUT_OF_AGENTCLI => error.message.clone(),

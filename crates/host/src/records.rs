@@ -526,13 +526,23 @@ pub(crate) fn written_down(record: &mut audit::Call, mut error: CallError) -> Ca
 
 /// Says why something was refused after it had begun: what it was refused for came to light only then.
 pub(crate) fn note_refusal(record: &mut audit::Call, error: &CallError) {
+    if !error.rule.is_empty() {
+        record.rule.replace_range(.., &error.rule);
+    }
     if error.kind.is_refusal() && record.decision == audit::Decision::Allowed {
         let words = match in_short(error) {
             Some(words) => format!("its server offers other tools than you approved: {words}"),
             None => error.message.clone(),
         };
         record.decision = audit::Decision::Denied(words);
+        record.rule.replace_range(.., &error.rule);
     }
+}
+
+/// Says why something was refused before it had begun, and by which key of the policy.
+pub(crate) fn deny(record: &mut audit::Call, error: &CallError) {
+    record.decision = audit::Decision::Denied(error.message.clone());
+    record.rule = error.rule.clone().into_owned();
 }
 
 /// Writes down in a home that a call was refused before there was a host to make it: why, and as what.

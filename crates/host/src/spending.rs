@@ -155,6 +155,14 @@ impl Limit {
         }
     }
 
+    /// The same, for the log.
+    fn rule(self, scope: Scope) -> String {
+        match scope {
+            Scope::Package => "package.budget".to_owned(),
+            Scope::Overall => format!("budget.{}", self.key),
+        }
+    }
+
     /// What is left of it.
     fn left(self, scope: Scope, most: u64, rest: u64) -> String {
         format!("{}, {rest} left ({})", self.words(most), self.set_by(scope))
@@ -168,7 +176,7 @@ impl Limit {
         let free = free_at.map(|time| time.to_string());
         let error = CallError::new(Kind::Denied, message).with("reasons", vec![reason.to_string()]);
         let limit = json!({ "name": self.key, "allowed": most, "words": words, "set_by": set_by, "free_at": free });
-        Refusal { error: error.with("limit", limit), free_at }
+        Refusal { error: error.with("limit", limit).by(self.rule(scope)), free_at }
     }
 }
 

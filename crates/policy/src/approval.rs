@@ -81,6 +81,8 @@ pub struct Question {
     pub digest: String,
     /// How long an answer counts, in seconds.
     pub expires_seconds: u64,
+    /// The key of the policy by which it is asked.
+    pub rule: &'static str,
     /// Whether it is asked the first time only: a yes counts for this action from now on, wherever the call
     /// came from.
     pub is_first: bool,

@@ -10,9 +10,12 @@ use crate::approval::{Answer, Memory, Question, Surface, Why};
 use crate::arguments::Arguments;
 use crate::decision::{Allowance, Decision, Denial, HostAllowance, Reason, SetBy, Verdict};
 use crate::grants::{Grants, Kind};
-use crate::policy::{Level, PackageRules, Policy, Rule};
+use crate::policy::{ApprovalRules, Level, PackageRules, Policy, Rule};
 
 pub use environment::{may_be_passed, steers_programs};
+
+/// The key of the policy for actions that do not say what they change.
+const UNDECLARED: &str = "approval.undeclared";
 
 /// A call, as far as it matters for the decision.
 #[derive(Clone)]
@@ -67,11 +70,14 @@ pub fn decide(asked: &Asked<'_>, policy: &Policy, grants: &Grants, memory: &Memo
     let rules = policy.of_package(package);
     let mut reasons = Vec::new();
     let allowance = allow(asked, policy, rules, grants, &mut reasons);
-    let verdict = match gate(asked, policy, rules, &mut reasons) {
-        Some(denial) => Verdict::Denied(denial),
+    let (verdict, rule) = match gate(asked, policy, rules, &mut reasons) {
+        Some(denial) => {
+            let rule = denial.rule();
+            (Verdict::Denied(denial), rule)
+        }
         None => approve(asked, policy, rules, memory, &mut reasons),
     };
-    Decision { verdict, allowance, reasons }
+    Decision { verdict, allowance, reasons, rule }
 }
 
 /// Whether the package may be called at all.
@@ -118,15 +124,26 @@ fn gate(
     refused.map(|name| Denial::environment(name, policy))
 }
 
-/// Whether the owner has to be asked, and what they said.
+/// Whether the owner has to be asked, and what they said; and by which key of the policy.
 fn approve(
     asked: &Asked<'_>,
     policy: &Policy,
     rules: Option<&PackageRules>,
     memory: &Memory,
     reasons: &mut Vec<Reason>,
+) -> (Verdict, &'static str) {
+    let (key, rule, why) = rule_for(asked, policy, rules, reasons);
+    (verdict(asked, policy, (key, rule, why), memory, reasons), key)
+}
+
+/// What becomes of a call of an action that this is to be done about.
+fn verdict(
+    asked: &Asked<'_>,
+    policy: &Policy,
+    (key, rule, why): (&'static str, Rule, Why),
+    memory: &Memory,
+    reasons: &mut Vec<Reason>,
 ) -> Verdict {
-    let (rule, why) = rule_for(asked, policy, rules, reasons);
     if memory.answer == Some(Answer::Refused) {
         return Verdict::Denied(Denial::Refused);
     }
@@ -154,6 +171,7 @@ fn approve(
         action: asked.action.name.clone(),
         why,
         digest: asked.arguments.digest().to_owned(),
+        rule: key,
         expires_seconds: policy.approval.expires_seconds,
         is_first: rule == Rule::First,
     })
@@ -161,13 +179,13 @@ fn approve(
 
 /// What is to be done about an action. The owner's word about this very package or action stands alone, also
 /// where the package wants them asked: they named it. Else the strictest of all that have a say counts, and
-/// nothing a package says of itself makes it milder.
+/// nothing a package says of itself makes it milder. It comes with the key of the policy that says it.
 fn rule_for(
     asked: &Asked<'_>,
     policy: &Policy,
     rules: Option<&PackageRules>,
     reasons: &mut Vec<Reason>,
-) -> (Rule, Why) {
+) -> (&'static str, Rule, Why) {
     let declared = (asked.action.requires_approval == Some(true)).then_some(&Why::Declared);
     let wanted = asked.wants_approval.or(declared);
     if let Some(why @ Why::Failed(_)) = wanted {
@@ -177,13 +195,14 @@ fn rule_for(
     let of_action =
         rules.and_then(|rules| Some((*rules.actions.get(name)?, format!("actions.{name}"))));
     let of_package = || rules.and_then(|rules| Some((rules.approval?, "approval".to_owned())));
+    let by_name = if of_action.is_some() { "package.actions" } else { "package.approval" };
     if let Some((rule, key)) = of_action.or_else(of_package) {
         let says = format!("{}, by `{key}` of this package in policy.toml", rule.name());
         say(reasons, "approval", says);
         if wanted.is_some() && rule < Rule::Ask {
             say(reasons, "approval", "the package wants the owner asked, but your policy names it");
         }
-        return (rule, by_policy(rule));
+        return (by_name, rule, by_policy(rule));
     }
     let by_effects = match asked.action.side_effects {
         Some(effects) => {
@@ -194,25 +213,26 @@ fn rule_for(
                 SideEffects::Destructive => Why::Destructive,
                 _ => by_policy(rule),
             };
-            (rule, why)
+            (ApprovalRules::key_of(effects), rule, why)
         }
         None => match asked.surface {
             Surface::Terminal | Surface::Test => {
                 say(reasons, "approval", "side effects undeclared, called by the owner: allow");
-                (Rule::Allow, Why::FirstCall)
+                (UNDECLARED, Rule::Allow, Why::FirstCall)
             }
             Surface::Agent { .. } => {
                 let rule = policy.approval.undeclared;
                 let says = format!("side effects undeclared, called by an agent: {}", rule.name());
                 say(reasons, "approval", says);
-                (rule, if rule == Rule::First { Why::FirstCall } else { Why::Policy })
+                let is_first = rule == Rule::First;
+                (UNDECLARED, rule, if is_first { Why::FirstCall } else { Why::Policy })
             }
         },
     };
     match wanted {
-        Some(why) if by_effects.0 < Rule::Ask => {
+        Some(why) if by_effects.1 < Rule::Ask => {
             say(reasons, "approval", "the package wants the owner asked");
-            (Rule::Ask, why.clone())
+            ("approval", Rule::Ask, why.clone())
         }
         _ => by_effects,
     }

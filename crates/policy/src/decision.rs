@@ -16,6 +16,8 @@ pub struct Decision {
     pub allowance: Allowance,
     /// Every rule that had a say, in the order it was asked.
     pub reasons: Vec<Reason>,
+    /// The key of the policy by which it is so: `approval.write`; empty where none is.
+    pub rule: &'static str,
 }
 
 /// Whether a call may go ahead.
@@ -60,6 +62,22 @@ pub enum Denial {
 }
 
 impl Denial {
+    /// The key of the policy that it comes from; empty where it is none, or one of several.
+    pub(crate) fn rule(&self) -> &'static str {
+        match self {
+            Self::Trust(_) => "trust.allow",
+            Self::Package => "package.allow",
+            Self::Environment { .. } => "environment.allow",
+            Self::Disabled
+            | Self::Action(_)
+            | Self::Login
+            | Self::NoLogin
+            | Self::Scopes(_)
+            | Self::Refused
+            | Self::OtherArguments => "",
+        }
+    }
+
     /// The policy does not let a variable be passed on.
     pub fn environment(name: &str, policy: &Policy) -> Self {
         Self::Environment { name: name.to_owned(), allowed: policy.environment.allow.clone() }

@@ -130,6 +130,16 @@ pub struct ApprovalRules {
 }
 
 impl ApprovalRules {
+    /// The key of that rule.
+    pub(crate) fn key_of(effects: SideEffects) -> &'static str {
+        match effects {
+            SideEffects::None => "approval.none",
+            SideEffects::Read => "approval.read",
+            SideEffects::Write => "approval.write",
+            SideEffects::Destructive => "approval.destructive",
+        }
+    }
+
     /// The rule for what an action changes.
     pub fn of(&self, effects: SideEffects) -> Rule {
         match effects {

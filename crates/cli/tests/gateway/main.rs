@@ -27,6 +27,7 @@ mod onboarding;
 mod plain;
 #[path = "../login/program.rs"]
 mod program;
+mod refusals;
 mod rounds;
 mod sealed;
 mod several;

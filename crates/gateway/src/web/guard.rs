@@ -51,7 +51,9 @@ impl Guard {
         for origin in headers.get_all(ORIGIN) {
             let origin = origin.to_str().unwrap_or_default().to_ascii_lowercase();
             if !self.is_let_in(&origin, &host) {
-                return Err("pages of this origin are not let in");
+                return Err(
+                    "pages of this origin are not let in; the gateway's owner lets them in with `haft serve --host ORIGIN`",
+                );
             }
         }
         Ok(())

@@ -243,7 +243,7 @@ async fn not_there(web: &Web, stock: &Stock, view: &View, name: &str, shown: &Sh
 
 /// A package that cannot be called, as that is told over HTTP.
 pub(super) fn out_of_reach(web: &Web, package: &Shelved) -> Response {
-    let told = refusal::out_of_reach(package, web.gateway.console.as_deref());
+    let told = refusal::out_of_reach(package, web.gateway.console());
     let status =
         if package.is_enabled { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::FORBIDDEN };
     json_of(status, &json!({ "error": told }))
@@ -330,9 +330,16 @@ pub(super) fn wrong(status: StatusCode, code: &str, message: &str) -> Response {
         _ => "Try again later.",
     };
     let mut error = json!({ "code": code, "message": message, "retry": retry });
-    if status == StatusCode::UNAUTHORIZED {
+    let grant = match status {
+        StatusCode::UNAUTHORIZED => Some("Its owner makes a token: `haft token new NAME`."),
+        StatusCode::FORBIDDEN => {
+            Some("Its owner says whom it answers as, and to whose pages: `haft serve --host NAME`.")
+        }
+        _ => None,
+    };
+    if let Some(grant) = grant {
         error["who"] = "owner".into();
-        error["grant"] = "Its owner makes a token: `haft token new NAME`.".into();
+        error["grant"] = grant.into();
     }
     json_of(status, &json!({ "error": error }))
 }

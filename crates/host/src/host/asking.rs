@@ -104,7 +104,7 @@ impl Host {
                 .with("ticket", ticket.to_string())
                 .with("expires", expires.to_string()));
         };
-        let refused = |words: &str| Err(CallError::new(Kind::Denied, words));
+        let refused = |words: &str| Err(CallError::new(Kind::Denied, words).by("approval"));
         match taken {
             Taken::Approved(shown) => {
                 // A tool may have said otherwise then; the owner answered what they were shown.
@@ -299,5 +299,6 @@ fn shown_of(prepared: &Prepared<'_>, asking: Asking<'_>) -> CallError {
 
 fn unasked(open: Unasked) -> CallError {
     let words = format!("the owner has to be asked, because {}", open.question.why.words());
-    CallError::new(Kind::NeedsApproval(Box::new(open)), words)
+    let rule = open.question.rule;
+    CallError::new(Kind::NeedsApproval(Box::new(open)), words).by(rule)
 }

@@ -429,8 +429,14 @@ mod tests {
 
     fn matter(package: &str, why: Why, steps: Vec<AskedStep>) -> Matter {
         let (action, digest) = ("run".to_owned(), String::new());
-        let question =
-            Question { action: action.clone(), why, digest, expires_seconds: 1, is_first: false };
+        let question = Question {
+            action: action.clone(),
+            why,
+            digest,
+            expires_seconds: 1,
+            rule: "",
+            is_first: false,
+        };
         let (package, input) = (package.to_owned(), "{}".to_owned());
         Matter { package, action, input, question, message: None, can_be_remembered: true, steps }
     }

@@ -163,6 +163,7 @@ pub(super) fn question(
             why: Why::Steps,
             digest: prepared.input.arguments.digest().to_owned(),
             expires_seconds: policy.approval.expires_seconds,
+            rule: "approval",
             is_first,
         }),
         Verdict::Allowed | Verdict::Denied(_) => None,

@@ -27,7 +27,7 @@ use crate::input;
 use crate::limit;
 use crate::login::Protocol;
 use crate::plan::{self, Plan, Way};
-use crate::records::{CountAs, note_refusal};
+use crate::records::{CountAs, deny, note_refusal};
 use crate::run::http::tokens;
 use crate::run::mcp::{Asked, Replied, Servers, Told, actions_of, assumed};
 use crate::surface::Surface as Offered;
@@ -99,7 +99,7 @@ impl Host {
             }
             Err(error) => {
                 if error.kind.is_refusal() {
-                    record.decision = audit::Decision::Denied(error.message.clone());
+                    deny(&mut record, &error);
                 } else if matches!(error.kind, Kind::MissingInput | Kind::BadInput) {
                     // It may be asked, and lacks a value to be asked with.
                     record.decision = audit::Decision::Allowed;

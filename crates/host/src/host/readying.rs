@@ -12,6 +12,7 @@ use super::asking::{self, Asking};
 use super::foreseeing::{self, check_foreseen};
 use super::kept::{Decided, Made};
 use super::planning::Case;
+use super::running::context_of;
 use super::{Host, Known, Prepared, broken_off, check_verdict};
 use crate::call::{AskedStep, Call, Tool};
 use crate::chain::cache::Key;
@@ -50,7 +51,7 @@ impl Host {
             return Box::pin(self.ready_anew(tool, call, prepared, warmth, trace, noted)).await;
         };
         let allowed = Duration::from_millis(plan.decision.allowance.timeout_ms);
-        record.decision = audit::Decision::Allowed;
+        allow(record, &plan.decision);
         let plan = self.take_up(tool, call, plan, record).await?;
         let Prepared { action, input, .. } = prepared;
         Ok(Ready { plan, action, input, allowed, agreed: Vec::new(), key: None })
@@ -119,7 +120,7 @@ impl Host {
             agreed = foreseeing::asked(&steps);
         }
         check_allowed(&decision, tool)?;
-        record.decision = audit::Decision::Allowed;
+        allow(record, &decision);
         self.note_place(tool, &known).await?;
         if begun.is_none() {
             // Nobody is asked for secrets of a call that nothing is left for.
@@ -164,6 +165,13 @@ impl Host {
             plan = Arc::new(Box::pin(prepare_image(own, &call.called_off)).await?);
         }
         self.note_plan(record, &plan);
+        let action = tool.action(&call.action);
+        let context = action.and_then(|action| context_of(call, tool.package.dialect, action));
+        if let (Some(context), Way::Process(_) | Way::Worker(_)) = (context, &plan.way) {
+            let names = context.variables().map(|(name, _)| name.to_owned());
+            let unknown = names.filter(|name| !record.env_keys.contains(name)).collect::<Vec<_>>();
+            record.env_keys.extend(unknown);
+        }
         if call.called_off.is_cancelled() {
             return Err(CallError::called_off());
         }
@@ -303,6 +311,12 @@ pub(super) async fn prepare_image(
         prepared = prepared => prepared.unwrap_or_else(|error| Err(broken_off(&error))),
         () = off.cancelled() => Err(CallError::called_off()),
     }
+}
+
+/// Writes down that a call may run, and by which rule.
+fn allow(record: &mut audit::Call, decision: &Decision) {
+    record.decision = audit::Decision::Allowed;
+    decision.rule.clone_into(&mut record.rule);
 }
 
 /// Refuses what may not go ahead, or not yet.

@@ -120,6 +120,9 @@ pub(crate) fn not_started(error: &SpawnError) -> CallError {
         _ => Kind::Unavailable,
     };
     let told = CallError::new(kind, message);
+    if matches!(error, SpawnError::TooWeak { .. }) {
+        return told.by("sandbox.level");
+    }
     match error.obstacle() {
         Some(obstacle @ Obstacle::Interpreter(name)) if name.starts_with('/') => {
             let hidden = Blocked { asked: name.clone(), why: Why::Hidden };

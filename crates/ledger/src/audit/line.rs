@@ -230,8 +230,8 @@ fn bound(record: &mut Record, text: usize, items: usize) {
     for part in [tool, package, package_digest, action, surface, session, cwd, sandbox] {
         cut(part, text);
     }
-    let Record { change, version, card, implementation, trace, step, .. } = record;
-    for part in [change, version, card, implementation, trace, step] {
+    let Record { change, version, card, implementation, trace, step, rule, .. } = record;
+    for part in [change, version, card, implementation, trace, step, rule] {
         cut(part, text);
     }
     let Record { decision, reason, outcome, note, .. } = record;

@@ -27,6 +27,8 @@ pub struct Call {
     pub session: String,
     /// Whether it may run.
     pub decision: Decision,
+    /// The key of the policy by which that was decided: `approval.write`; empty where it was none.
+    pub rule: String,
     /// The command, redacted.
     pub argv: Vec<String>,
     /// The working folder, redacted.
@@ -175,6 +177,9 @@ pub struct Record {
     /// Why it was denied.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
+    /// The key of the policy by which that was decided.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    pub rule: String,
     /// `ok`, or the code of the error.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outcome: Option<String>,
@@ -250,6 +255,7 @@ impl Record {
             session: String::new(),
             decision: None,
             reason: None,
+            rule: String::new(),
             outcome: None,
             argv: Vec::new(),
             cwd: String::new(),
@@ -298,6 +304,7 @@ impl Record {
         };
         self.decision = decision.map(str::to_owned);
         self.reason = reason;
+        self.rule.clone_from(&call.rule);
     }
 
     pub(super) fn put_outcome(&mut self, outcome: &Outcome) {

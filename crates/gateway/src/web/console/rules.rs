@@ -7,12 +7,15 @@ use askama::Template;
 use axum::extract::State;
 use axum::response::Response;
 use host::records::now;
-use ledger::audit::Filter;
+use ledger::Time;
+use ledger::audit::{BlockedKind, Filter, Record};
 
 use super::Console;
 use super::frame::{Frame, Part, page};
+use super::log::{Line, Log};
 use super::timeline::{Entry, Timeline, Wanted};
 use super::visit::Visit;
+use crate::shelf::Stock;
 
 /// What became of a call that its owner is asked about.
 const ASKED: &str = "needs_approval";
@@ -26,10 +29,38 @@ const SHOWN: usize = 5;
 /// A part of the policy: `[trust]`.
 #[derive(Debug, Default)]
 struct Section {
-    name: String,
+    /// As it stands in the file: `trust`, `profile.work`.
+    title: String,
     groups: Vec<Group>,
     /// What it decided lately.
-    decided: Vec<Entry>,
+    decided: Vec<Decided>,
+}
+
+impl Section {
+    /// What it is called: the first word of its title.
+    fn name(&self) -> &str {
+        self.title.split('.').next().unwrap_or_default()
+    }
+
+    /// Whether it is of one package or profile, and shown for what there can be of others.
+    fn is_example(&self) -> bool {
+        self.title.contains('.')
+    }
+}
+
+/// A decision.
+#[derive(Debug)]
+struct Decided {
+    entry: Entry,
+    /// The rule that it comes from, where that is known.
+    rule: String,
+}
+
+impl Decided {
+    fn new(line: &Line, now: Time, stock: &Stock) -> Self {
+        let rule = line.record.rule.split_once('.').map(|(_, key)| key.to_owned());
+        Self { entry: Entry::new(line, now).linked(stock), rule: rule.unwrap_or_default() }
+    }
 }
 
 /// Rules that are explained together.
@@ -62,7 +93,7 @@ struct PolicyPage {
     /// What the owner says of single packages and profiles, and whatever else has no place above.
     more: Vec<(String, String)>,
     /// What was refused by no part of it.
-    rest: Vec<Entry>,
+    rest: Vec<Decided>,
     has_file: bool,
     /// What is wrong with it, each with its line.
     faults: Vec<String>,
@@ -83,27 +114,14 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         faults.extend(trouble.map(|(_, words)| words.clone()));
     }
     let log = console.log().await;
-    let mut decided = Vec::new();
-    for outcome in ["denied", ASKED] {
-        let filter = Filter { outcome: Some(outcome.to_owned()), ..Filter::default() };
-        let wanted = Wanted { filter, ..Wanted::default() };
-        let read = Timeline::read(&log, &wanted, None, LOOKED_AT).await.unwrap_or_default();
-        decided.extend(read.lines);
-    }
-    decided.sort_by_key(|line| Reverse(line.record.ts));
     let mut sections = sections(policy::DEFAULTS, &own);
     let mut rest = Vec::new();
-    for line in &decided {
-        let record = &line.record;
-        let reason = record.reason.as_deref().unwrap_or_default();
-        let about = match record.outcome.as_deref() {
-            Some(ASKED) => "approval",
-            _ => section_of(reason, !record.blocked.is_empty()),
-        };
-        let section = sections.iter_mut().find(|one| one.name == about);
+    for line in &decided(&log).await {
+        let about = section_of(&line.record);
+        let section = sections.iter_mut().find(|one| Some(one.name()) == about);
         let decided = section.map_or(&mut rest, |section| &mut section.decided);
         if decided.len() < SHOWN {
-            decided.push(Entry::new(line, now).linked(&stock));
+            decided.push(Decided::new(line, now, &stock));
         }
     }
     let more = unexplained(&sections, &own);
@@ -118,14 +136,36 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
     })
 }
 
+/// What the policy decided lately, the last first: what was refused, what its owner was asked about, and what came through.
+async fn decided(log: &Log) -> Vec<Line> {
+    let mut decided: Vec<Line> = Vec::new();
+    for outcome in [Some("denied"), Some(ASKED), None] {
+        let filter = Filter { outcome: outcome.map(str::to_owned), ..Filter::default() };
+        let wanted = Wanted { filter, is_without_tests: true, ..Wanted::default() };
+        let read = Timeline::read(log, &wanted, None, LOOKED_AT).await.unwrap_or_default();
+        let of_policy =
+            read.lines.into_iter().filter(|line| outcome.is_some() || !line.record.rule.is_empty());
+        for line in of_policy.filter(|line| !line.record.is_change()) {
+            let is_known =
+                |one: &Line| one.replica == line.replica && one.record.seq == line.record.seq;
+            if !decided.iter().any(is_known) {
+                decided.push(line);
+            }
+        }
+    }
+    decided.sort_by_key(|line| Reverse(line.record.ts));
+    decided
+}
+
 /// Reads the defaults, whose comments explain every rule, beside what the owner says.
 fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
     let mut sections: Vec<Section> = Vec::new();
     let mut about = String::new();
     for line in defaults.lines() {
         let line = line.trim();
-        if let Some(name) = line.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
-            sections.push(Section { name: name.to_owned(), ..Section::default() });
+        let header = line.strip_prefix("# ").filter(|rest| rest.starts_with('[')).unwrap_or(line);
+        if let Some(title) = header.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+            sections.push(Section { title: title.to_owned(), ..Section::default() });
             about.clear();
             continue;
         }
@@ -135,8 +175,12 @@ fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
         if let Some((name, value, beside)) =
             assigned(text).filter(|_| is_example || !line.starts_with('#'))
         {
-            let owners = own.get(&section.name).and_then(|table| table.get(name)).map(written);
-            let default = if is_example { "not set".to_owned() } else { value.to_owned() };
+            let owners = own.get(&section.title).and_then(|table| table.get(name)).map(written);
+            let default = match (section.is_example(), is_example) {
+                (true, _) => format!("such as {value}"),
+                (false, true) => "not set".to_owned(),
+                (false, false) => value.to_owned(),
+            };
             if section.groups.last().is_none_or(|group| group.about != about) {
                 section.groups.push(Group { about: about.clone(), rules: Vec::new() });
             }
@@ -167,7 +211,7 @@ fn sections(defaults: &str, own: &toml::Table) -> Vec<Section> {
 /// What the owner says and no default explains: of packages, profiles and budgets, and what has no default.
 fn unexplained(sections: &[Section], own: &toml::Table) -> Vec<(String, String)> {
     let is_explained = |section: &str, name: &str| {
-        let section = sections.iter().find(|one| one.name == section);
+        let section = sections.iter().find(|one| one.title == section);
         let mut rules = section.into_iter().flat_map(|one| &one.groups).flat_map(|one| &one.rules);
         rules.any(|rule| rule.name == name)
     };
@@ -211,28 +255,21 @@ fn assigned(line: &str) -> Option<(&str, &str, &str)> {
     is_name.then_some((name, value, beside))
 }
 
-/// The part of the policy that a refusal comes from, as far as its words tell.
-fn section_of(reason: &str, is_blocked: bool) -> &'static str {
-    match reason {
-        // Of the tools of a server the owner decides one by one, and no rule does.
-        _ if reason.contains("other tools than you approved") => "",
-        _ if reason.contains("trust") => "trust",
-        _ if reason.contains("owner said no")
-            || reason.contains("approv")
-            || reason.contains("your policy refuses the action") =>
-        {
-            "approval"
-        }
-        _ if reason.contains("changes what programs execute") => "environment",
-        _ if reason.contains("walls") || reason.contains("sandbox") => "sandbox",
-        _ if reason.contains("folder") => "folders",
-        _ if is_blocked || reason.contains("host") || reason.contains("network") => "network",
-        _ => "",
+/// The part of the policy that a decision comes from; none where no part of it made that. What a tool was kept from after it had
+/// begun is told by what that was.
+fn section_of(record: &Record) -> Option<&str> {
+    match (record.rule.split('.').next(), record.blocked.first().map(|one| one.kind)) {
+        (_, Some(BlockedKind::Host)) => Some("network"),
+        (_, Some(BlockedKind::Path)) => Some("folders"),
+        (rule, None) => rule.filter(|name| !name.is_empty()),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use ledger::Audit;
+    use ledger::audit::{Blocked, Call, Durability, Ending, Outcome};
+
     use super::*;
 
     #[test]
@@ -240,27 +277,27 @@ mod tests {
         let own: toml::Table =
             "[trust]\nallow = [\"local\"]\n[approval]\nwrite = \"allow\"\n".parse().unwrap();
         let sections = sections(policy::DEFAULTS, &own);
-        let names: Vec<_> = sections.iter().map(|one| one.name.as_str()).collect();
+        let names: Vec<_> = sections.iter().map(Section::name).collect();
         assert!(
-            names.starts_with(&["trust", "network", "folders", "approval", "sandbox"]),
+            names.starts_with(&["trust", "network", "folders", "approval", "budget", "sandbox"]),
             "{names:?}"
         );
         for section in &sections {
-            assert!(!section.groups.is_empty(), "{}", section.name);
+            assert!(!section.groups.is_empty(), "{}", section.title);
             for group in &section.groups {
                 for rule in &group.rules {
                     assert!(
                         !group.about.is_empty() || !rule.beside.is_empty(),
                         "{}.{}",
-                        section.name,
+                        section.title,
                         rule.name
                     );
-                    assert!(!rule.value.is_empty(), "{}.{}", section.name, rule.name);
+                    assert!(!rule.value.is_empty(), "{}.{}", section.title, rule.name);
                 }
             }
         }
         let find = |section: &str, name: &str| {
-            let section = sections.iter().find(|one| one.name == section).unwrap();
+            let section = sections.iter().find(|one| one.title == section).unwrap();
             let group = section
                 .groups
                 .iter()
@@ -281,31 +318,90 @@ mod tests {
         assert_eq!(find("rank", "max_latency").1.beside, "on the average");
     }
 
-    #[test]
-    fn whatever_the_owner_says_is_shown_somewhere() {
-        let own: toml::Table = "[secrets]\nvault_address = \"https://v\"\n[trust]\nallow = [\"local\"]\n[budget]\ncalls_per_day = 5\n[package.\"a.b\"]\nenabled = false\n"
-            .parse()
-            .unwrap();
-        let more = unexplained(&sections(policy::DEFAULTS, &own), &own);
-        let names: Vec<_> = more.iter().map(|(name, _)| name.as_str()).collect();
-        assert_eq!(names, ["budget.calls_per_day", "package.a.b", "secrets.vault_address"]);
+    /// The keys that a table of a policy can have: whoever writes none of them is told all.
+    fn keys(table: &str) -> Vec<String> {
+        let written =
+            if table.is_empty() { "xyzzy = 1".to_owned() } else { format!("[{table}]\nxyzzy = 1") };
+        let error = policy::Policy::parse(&written).unwrap_err();
+        let (_, known) =
+            error.faults[0].message.split_once("there is no such key; there is ").unwrap();
+        known.split(", ").map(str::to_owned).collect()
     }
 
     #[test]
-    fn a_refusal_is_told_with_the_rule_that_it_comes_from() {
-        for (reason, section) in [
-            ("trust_level not allowed by policy: community", "trust"),
-            ("the owner said no", "approval"),
-            (
-                "`LD_PRELOAD` changes what programs execute, and your policy does not let it be passed on",
-                "environment",
-            ),
-            ("its server offers other tools than you approved: `act` changed", ""),
-            ("the folder `/x` is denied by your policy", "folders"),
-            ("capability disabled", ""),
-        ] {
-            assert_eq!(section_of(reason, false), section, "{reason}");
+    fn every_key_that_a_policy_can_have_is_on_the_page() {
+        let sections = sections(policy::DEFAULTS, &toml::Table::new());
+        let tables = keys("");
+        assert!(tables.len() > 10, "{tables:?}");
+        for table in tables {
+            let section = sections.iter().find(|one| one.name() == table);
+            let section = section.unwrap_or_else(|| panic!("[{table}] is not on the page"));
+            let rules: Vec<_> =
+                section.groups.iter().flat_map(|one| &one.rules).map(|rule| &*rule.name).collect();
+            for key in keys(&section.title) {
+                assert!(rules.contains(&key.as_str()), "{table}.{key} is not on the page");
+            }
         }
-        assert_eq!(section_of("", true), "network");
+    }
+
+    #[test]
+    fn whatever_the_owner_says_is_shown_somewhere() {
+        let own: toml::Table = "[trust]\nallow = [\"local\"]\n[budget]\ncalls_per_day = 5\n[package.\"a.b\"]\nallow = false\n"
+            .parse()
+            .unwrap();
+        let sections = sections(policy::DEFAULTS, &own);
+        let more = unexplained(&sections, &own);
+        let names: Vec<_> = more.iter().map(|(name, _)| name.as_str()).collect();
+        assert_eq!(names, ["package.a.b"]);
+        let budget = sections.iter().find(|one| one.name() == "budget").unwrap();
+        let mut rules = budget.groups.iter().flat_map(|one| &one.rules);
+        let rule = rules.find(|rule| rule.name == "calls_per_day").unwrap();
+        assert_eq!((&*rule.value, rule.is_owners), ("5", true));
+    }
+
+    #[tokio::test]
+    async fn a_decision_is_told_with_the_part_that_it_comes_from() {
+        let folder = std::env::temp_dir().join(format!("haft-rules-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&folder);
+        let (audit, now) = (Audit::new(&folder, Durability::Process), now());
+        let blocked = |kind| vec![Blocked { kind, value: "x".into() }];
+        for (action, rule, outcome, blocked) in [
+            ("let", "approval.write", "ok", Vec::new()),
+            ("asked", "approval.destructive", ASKED, Vec::new()),
+            ("often", "budget.calls_per_day", "denied", Vec::new()),
+            ("weak", "sandbox.level", "unavailable", Vec::new()),
+            ("named", "package.allow", "denied", Vec::new()),
+            ("away", "approval.write", "tool_failed", blocked(BlockedKind::Host)),
+            ("file", "approval.write", "tool_failed", blocked(BlockedKind::Path)),
+            ("off", "", "denied", Vec::new()),
+            ("unknown", "", "unknown_tool", Vec::new()),
+        ] {
+            let call = Call { action: action.into(), rule: rule.into(), ..Call::default() };
+            let outcome = match outcome {
+                "ok" => Outcome::Ok,
+                code => Outcome::Error(code.to_owned()),
+            };
+            audit.record(&call, &Ending { outcome, blocked, ..Ending::default() }, now).unwrap();
+        }
+        let lines = decided(&Log::Home(folder.clone())).await;
+        std::fs::remove_dir_all(&folder).unwrap();
+        let mut told: Vec<_> = lines
+            .iter()
+            .map(|line| (line.record.action.as_str(), section_of(&line.record)))
+            .collect();
+        told.sort_unstable();
+        assert_eq!(
+            told,
+            [
+                ("asked", Some("approval")),
+                ("away", Some("network")),
+                ("file", Some("folders")),
+                ("let", Some("approval")),
+                ("named", Some("package")),
+                ("off", None),
+                ("often", Some("budget")),
+                ("weak", Some("sandbox")),
+            ]
+        );
     }
 }

@@ -246,6 +246,7 @@ fn details(record: &Record) -> Vec<(&'static str, String)> {
     let bytes = bytes.map(|bytes| format!("{bytes} bytes"));
     let all = [
         ("Decision", record.decision.clone()),
+        ("Rule of the policy", text(&record.rule)),
         ("Client", text(&record.session)),
         ("Version", text(&record.version)),
         ("Implementation", text(&record.implementation)),
