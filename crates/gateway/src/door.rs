@@ -25,6 +25,8 @@ const MOST: usize = 32;
 pub(crate) struct Door {
     codes: Mutex<Vec<Kept>>,
     sessions: Mutex<Vec<Inside>>,
+    /// When somebody last came in, or was to.
+    used_at: Mutex<Option<Instant>>,
 }
 
 /// What somebody has to show.
@@ -72,6 +74,7 @@ impl Door {
     /// A new code; none where there is no randomness.
     pub(crate) fn code(&self, now: Instant) -> Option<String> {
         let code = secret()?;
+        *lock(&self.used_at) = Some(now);
         let mut codes = lock(&self.codes);
         codes.retain(|one| now < one.until);
         if codes.len() >= MOST {
@@ -108,7 +111,14 @@ impl Door {
     /// The session of what a browser shows.
     pub(crate) fn session(&self, shown: &str, now: Instant) -> Option<Session> {
         let sessions = lock(&self.sessions);
-        sessions.iter().find(|one| one.kept.is(shown, now)).map(|one| one.session.clone())
+        let found = sessions.iter().find(|one| one.kept.is(shown, now))?;
+        *lock(&self.used_at) = Some(now);
+        Some(found.session.clone())
+    }
+
+    /// When somebody last came in, or was to.
+    pub(crate) fn used_at(&self) -> Option<Instant> {
+        *lock(&self.used_at)
     }
 
     /// Whether a session still counts.

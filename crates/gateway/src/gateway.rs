@@ -1,6 +1,7 @@
 //! Everything that the faces of a gateway share.
 
-use std::sync::{Arc, Mutex, Weak};
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use host::{CallError, Host, Made, Notice, Replied};
@@ -31,8 +32,6 @@ const FAREWELL: Duration = Duration::from_secs(5);
 pub struct Options {
     /// What is handed to clients to bring back is sealed with it.
     pub key: [u8; 32],
-    /// Where the console is, where there is one: an address without a slash at its end.
-    pub console: Option<String>,
     /// Who is told where the time of calls goes.
     pub traces: Option<Traces>,
 }
@@ -49,7 +48,10 @@ pub struct Gateway {
     pub(crate) tasks: Tasks,
     pub(crate) elsewhere: Elsewhere,
     pub(crate) watch: Arc<Watch>,
-    pub(crate) console: Option<String>,
+    /// Where the console is, once it is: an address without a slash at its end.
+    console: OnceLock<String>,
+    /// Where agents speak MCP over HTTP, where they do.
+    pub(crate) mcp: OnceLock<String>,
     /// Who may see the console.
     pub(crate) door: Door,
     /// Those who are about to sign in for a package.
@@ -79,7 +81,8 @@ impl Gateway {
             tasks: Tasks::default(),
             elsewhere: Elsewhere::default(),
             watch: Arc::new(Watch::new(options.traces)),
-            console: options.console,
+            console: OnceLock::new(),
+            mcp: OnceLock::new(),
             door: Door::default(),
             sign_ins: SignIns::default(),
             clients: Mutex::default(),
@@ -113,9 +116,19 @@ impl Gateway {
         Ok(gateway)
     }
 
+    /// Says where the console is; whether that is so, and not somewhere else already.
+    pub fn has_console_at(&self, place: SocketAddr) -> bool {
+        self.console.set(format!("http://{place}")).is_ok()
+    }
+
+    /// Where the console is, where there is one: an address without a slash at its end.
+    pub(crate) fn console(&self) -> Option<&str> {
+        self.console.get().map(String::as_str)
+    }
+
     /// An address that signs the owner in to the console, once and soon; none where there is no console.
     pub fn sign_in_link(&self) -> Option<String> {
-        let console = self.console.as_ref()?;
+        let console = self.console()?;
         Some(format!("{console}/sign-in/{}", self.door.code(Instant::now())?))
     }
 

@@ -4,21 +4,24 @@
 
 use std::fs::File;
 use std::io;
+use std::net::Ipv4Addr;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Weak};
 use std::time::{Duration, Instant};
 
 use host::CancellationToken;
 use policy::Who;
 use serde::{Deserialize, Serialize};
 use tokio::io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader};
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpListener, UnixListener, UnixStream};
+use tokio::runtime::Handle;
 
 use crate::gateway::Gateway;
 use crate::lanes::Lanes;
 use crate::mcp::lines::{Caller, speak};
 use crate::view::View;
+use crate::web::open_console;
 
 /// The socket, in the home.
 pub const SOCKET: &str = "host.sock";
@@ -216,10 +219,11 @@ pub async fn serve(
                 let Ok(stream) = stream.into_std() else { continue };
                 let here = Here::new(&clients);
                 let (gateway, stop) = (Arc::clone(&gateway), stop.clone());
+                let opener = Opener { runtime: Handle::current(), lanes: Arc::downgrade(&lanes) };
                 lanes.serve(async move {
                     let _here = here;
                     if let Ok(stream) = UnixStream::from_std(stream) {
-                        let _ = welcome(&gateway, stream, stay, &stop).await;
+                        let _ = welcome(&gateway, stream, stay, &opener, &stop).await;
                     }
                 });
             }
@@ -230,7 +234,10 @@ pub async fn serve(
                 }
                 if clients.load(Ordering::Acquire) > 0 {
                     left = Instant::now();
-                } else if let Stay::While(idle) = stay && left.elapsed() >= idle {
+                }
+                // Whoever looks at the console needs it too.
+                left = gateway.door.used_at().map_or(left, |used_at| used_at.max(left));
+                if let Stay::While(idle) = stay && left.elapsed() >= idle {
                     stop.cancel();
                 }
             }
@@ -255,10 +262,34 @@ impl Drop for Here {
     }
 }
 
+/// Opens the console of a host that has none yet, for an owner who wants to see it.
+struct Opener {
+    /// Where it is served from: whoever asks for it is soon gone.
+    runtime: Handle,
+    lanes: Weak<Lanes>,
+}
+
+impl Opener {
+    /// An address that signs the owner in.
+    fn sign_in_link(&self, gateway: &Arc<Gateway>, stop: &CancellationToken) -> io::Result<String> {
+        let ends = || io::Error::other("the host of this home ends");
+        if gateway.console().is_none() {
+            let lanes = self.lanes.upgrade().ok_or_else(ends)?;
+            let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
+            listener.set_nonblocking(true)?;
+            let _entered = self.runtime.enter();
+            let listener = TcpListener::from_std(listener)?;
+            open_console(gateway, listener, &lanes, stop.clone())?;
+        }
+        gateway.sign_in_link().ok_or_else(ends)
+    }
+}
+
 async fn welcome(
     gateway: &Arc<Gateway>,
     mut stream: UnixStream,
     stay: Stay,
+    opener: &Opener,
     stop: &CancellationToken,
 ) -> io::Result<()> {
     check_owner(&stream)?;
@@ -272,7 +303,7 @@ async fn welcome(
     let caller = match wish.want {
         // Whoever started it where it can be seen ends it there.
         Want::Retire | Want::Place if matches!(stay, Stay::Always) => {
-            let words = serves_already(gateway.console.as_deref());
+            let words = serves_already(gateway.console());
             return tell(&mut stream, &Told::Refused(words)).await;
         }
         Want::Retire => {
@@ -282,10 +313,10 @@ async fn welcome(
         }
         Want::Place => return tell(&mut stream, &Told::Welcome).await,
         Want::SignIn => {
-            let told = gateway.sign_in_link().map_or_else(
-                || Told::Refused("the host of this home has no console, which `haft serve` has where it listens on this machine alone".to_owned()),
-                Told::Address,
-            );
+            let told = match opener.sign_in_link(gateway, stop) {
+                Ok(link) => Told::Address(link),
+                Err(error) => Told::Refused(format!("no console can be opened: {error}")),
+            };
             return tell(&mut stream, &told).await;
         }
         // One that was started for clients makes room for another of their version; what its owner started stays, and what

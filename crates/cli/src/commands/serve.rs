@@ -1,13 +1,13 @@
 //! `haft serve`: the host of the home, for clients that start `haft mcp`, and over HTTP.
 
-use std::net::SocketAddr;
+use std::net::{Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Duration;
 
 use clap::Args;
 use gateway::socket::{Seat, Stay, Told, Want, Wish, connect};
 use gateway::token::{Role, Tokens};
-use gateway::web::Settings;
+use gateway::web::{Agents, Settings};
 use gateway::{Gateway, Lanes, Options, socket, web};
 use host::records::whole;
 use host::{CancellationToken, Host, Records, fleet};
@@ -52,19 +52,36 @@ pub(crate) struct ServeArgs {
     /// A further name that it is known by, or an origin (https://…) whose pages are let in; may be repeated
     #[arg(long, value_name = "NAME", value_parser = name)]
     host: Vec<String>,
+    /// Where the console is, on this machine alone [default: beside the gateway, or at a free port where others reach that]
+    #[arg(long, value_name = "ADDR:PORT", value_parser = on_this_machine, conflicts_with = "background")]
+    console: Option<SocketAddr>,
     /// Let whoever is on this machine call tools without a token
     #[arg(long, conflicts_with = "background")]
     without_token: bool,
     /// Serve those who start `haft mcp` alone, and end when nobody needs it; `haft mcp` starts it
     #[arg(long, hide = true)]
     background: bool,
+    /// After how many seconds without anybody that ends
+    #[arg(long, hide = true, value_name = "SECONDS", requires = "background")]
+    idle: Option<u64>,
 }
 
 impl ServeArgs {
     /// Serves at a place, and is as usual otherwise.
     pub(super) fn at(listen: SocketAddr) -> Self {
-        Self { listen, host: Vec::new(), without_token: false, background: false }
+        let (without_token, background) = (false, false);
+        let (host, console, idle) = (Vec::new(), None, None);
+        Self { listen, host, console, without_token, background, idle }
     }
+}
+
+/// A place that nobody else reaches.
+fn on_this_machine(text: &str) -> Result<SocketAddr, String> {
+    let place = super::registry::socket(text)?;
+    if place.ip().is_loopback() {
+        return Ok(place);
+    }
+    Err("the console is for this machine alone: write 127.0.0.1:PORT".to_owned())
 }
 
 /// A name of a machine, or an origin.
@@ -142,12 +159,11 @@ pub(super) fn run_in(
     runtime.block_on(async {
         let traces = super::registry::traces("haft-gateway", printer)?;
         let steward = Arc::new(Owner { home: home.clone(), printer });
-        let console = listener.as_ref().and_then(console);
         let key = match records.state.shared() {
             Some(shared) => shared.seal_key().await.map_err(|error| owner::of_state(&error))?,
             None => key(home)?,
         };
-        let options = Options { key, console, traces: traces.clone() };
+        let options = Options { key, traces: traces.clone() };
         let gateway = Gateway::open(steward, host, options).await;
         let gateway = gateway.map_err(|words| Failure::new(Exit::Unavailable, words))?;
         let listening = seat.listen().map_err(|error| {
@@ -156,7 +172,8 @@ pub(super) fn run_in(
         })?;
         let ended = CancellationToken::new();
         let sending = records.state.is_shared().then(|| send_log(records, &ended, printer));
-        let stay = if args.background { Stay::While(IDLE) } else { Stay::Always };
+        let idle = args.idle.map_or(IDLE, Duration::from_secs);
+        let stay = if args.background { Stay::While(idle) } else { Stay::Always };
         let near = tokio::spawn(socket::serve(
             Arc::clone(&gateway),
             Arc::clone(&seat),
@@ -167,7 +184,14 @@ pub(super) fn run_in(
         ));
         let lean = tokio::spawn(lean::stay_lean());
         if let Some((listener, address)) = listener {
-            let settings = Settings { listening: address, ..over_http(args, home, printer)? };
+            let has_console = args.console.is_none() && address.ip().is_loopback();
+            if has_console {
+                gateway.has_console_at(address);
+            } else {
+                open_console(args, &gateway, &lanes, &stop).await?;
+            }
+            let (hosts, agents) = (args.host.clone(), Some(agents(args, home, printer)?));
+            let settings = Settings { listening: address, hosts, agents, has_console };
             tell((home, address), args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
             let stopped = stop.clone();
             web::serve(Arc::clone(&gateway), listener, settings, &lanes, async move {
@@ -232,9 +256,21 @@ async fn listen(
     Ok((listener, address))
 }
 
-/// Where the console is: only for whoever is on this machine.
-fn console((_, address): &(TcpListener, SocketAddr)) -> Option<String> {
-    address.ip().is_loopback().then(|| format!("http://{address}"))
+/// Opens the console where only whoever is on this machine reaches it.
+async fn open_console(
+    args: &ServeArgs,
+    gateway: &Arc<Gateway>,
+    lanes: &Arc<Lanes>,
+    stop: &CancellationToken,
+) -> Result<(), Failure> {
+    let place = args.console.unwrap_or((Ipv4Addr::LOCALHOST, 0).into());
+    let failed = |error| {
+        Failure::new(Exit::Unavailable, format!("failed to listen at {place} for the console"))
+            .cause(error)
+            .hint("--console ADDR:PORT names another place; port 0 is any that is free")
+    };
+    let listener = TcpListener::bind(place).await.map_err(failed)?;
+    web::open_console(gateway, listener, lanes, stop.clone()).map_err(failed)
 }
 
 fn threads() -> usize {
@@ -273,13 +309,11 @@ fn served(words: &str) -> Failure {
     Failure::new(Exit::Conflict, line(words)).hint("end that one first")
 }
 
-fn over_http(args: &ServeArgs, home: &Home, printer: Printer) -> Result<Settings, Failure> {
+fn agents(args: &ServeArgs, home: &Home, printer: Printer) -> Result<Agents, Failure> {
     let folder = std::env::current_dir().map_err(|error| {
         Failure::new(Exit::Unavailable, "the current folder is gone").cause(error)
     })?;
-    Ok(Settings {
-        listening: args.listen,
-        hosts: args.host.clone(),
+    Ok(Agents {
         tokens: tokens(home).telling(move |error| {
             printer.alarm(&format!("no token lets anybody in: {}", line(&whole(error))));
         }),
@@ -297,7 +331,8 @@ fn tell(
     printer: Printer,
 ) -> Result<(), Failure> {
     let url = format!("http://{address}/mcp");
-    settings.tokens.check();
+    let tokens = settings.agents.as_ref().map(|agents| &agents.tokens);
+    tokens.into_iter().for_each(Tokens::check);
     if json_wanted {
         let home = home.path().display().to_string();
         return printer.json(&json!({ "mcp": url, "console": sign_in, "home": home }));
@@ -310,13 +345,13 @@ fn tell(
             format!(", as {}", args.host.join(", "))
         };
         printer.note(&format!("Others reach it by its address{names}; --host NAME adds a name"));
-        printer.note("There is no console: it is for this machine alone");
     }
     if let Some(sign_in) = sign_in {
         printer.note(&format!("Your console, for the next ten minutes and once: {sign_in}"));
         printer.note("`haft console` prints another such address");
     }
-    if settings.tokens.all().is_ok_and(|all| all.is_empty()) && !args.without_token {
+    let is_without = |tokens: &Tokens| tokens.all().is_ok_and(|all| all.is_empty());
+    if tokens.is_some_and(is_without) && !args.without_token {
         printer.note("Agents show a token, and there is none yet: `haft token new NAME` makes one");
     }
     Ok(())

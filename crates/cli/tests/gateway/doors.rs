@@ -7,7 +7,9 @@ use std::time::Duration;
 use serde_json::{Value, json};
 
 use crate::common::Desk;
-use crate::gate::{Answer, Gate, Joined, NEWER, OPEN, conformance, home, server, words};
+use crate::gate::{
+    Answer, Gate, Joined, NEWER, OPEN, conformance, home, send_to, server, until, words,
+};
 
 fn greeting() -> serde_json::Value {
     json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": { "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } })
@@ -169,13 +171,19 @@ fn over_http2_the_name_that_is_asked_for_is_judged_too() {
 fn the_console_is_for_this_machine_alone() {
     let desk = home(&[], OPEN);
     let gate = Gate::open(&desk, &["--listen", "0.0.0.0:0"]);
-    assert_eq!(gate.console, None);
+    let at = signed_in(gate.console.as_deref().unwrap());
+    assert!(at.starts_with("127.0.0.1:") && at != gate.address, "{at}");
+    // Its owner finds it again, and nothing of agents is there.
+    assert!(desk.done(&["console"]).stdout.starts_with(&format!("http://{at}/sign-in/")));
+    for path in ["/mcp", "/mcp/raw/x", "/v1/tools.json", "/capability/list", "/metrics"] {
+        let answer = send_to(&at, "POST", path, &[("accept", "application/json")], "{}");
+        assert_eq!(answer.status, 404, "{path}");
+    }
     for path in ["/", "/approvals", "/sign-in/x", "/tools"] {
         let answer = gate.send("GET", path, &[("accept", "text/html")], "");
         assert_eq!(answer.status, 404, "{path}");
         assert!(!answer.headers.contains_key("set-cookie"), "{path}");
     }
-    desk.refused(&["console"], 6, "no console");
     drop(gate);
     let told = desk.haft(&["console"]);
     // Where a `haft up` of somebody runs on this machine, a hint leads there first.
@@ -184,6 +192,61 @@ fn the_console_is_for_this_machine_alone() {
     assert!(told.code == 6 && is_told, "{}", told.stderr);
     let gate = Gate::open(&desk, &[]);
     assert!(gate.console.as_deref().is_some_and(|link| link.contains("/sign-in/")));
+}
+
+/// Signs in by a link, and looks at the first page; where that is.
+fn signed_in(link: &str) -> String {
+    let (at, code) = link.strip_prefix("http://").unwrap().split_once("/sign-in/").unwrap();
+    let origin = format!("http://{at}");
+    let entered = send_to(at, "POST", "/sign-in", &[("origin", &origin)], &format!("code={code}"));
+    assert_eq!(entered.status, 303, "{entered:?}");
+    let cookie = entered.headers["set-cookie"].split(';').next().unwrap().to_owned();
+    let page = send_to(at, "GET", "/", &[("cookie", &cookie)], "");
+    assert!(page.status == 200 && page.body.contains("Agents reach them"), "{page:?}");
+    at.to_owned()
+}
+
+#[test]
+fn the_console_is_where_its_owner_wants_it() {
+    let desk = home(&[], OPEN);
+    let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let gate = Gate::open(&desk, &["--console", &place.to_string()]);
+    assert_eq!(signed_in(gate.console.as_deref().unwrap()), place.to_string());
+    let answer = gate.send("GET", "/approvals", &[("accept", "text/html")], "");
+    assert_eq!(answer.status, 404, "it is in two places: {answer:?}");
+    for elsewhere in ["0.0.0.0:1", "192.0.2.1:80"] {
+        desk.refused(&["serve", "--console", elsewhere], 2, "this machine alone");
+    }
+}
+
+#[test]
+fn a_host_that_was_started_for_a_client_opens_its_console_when_it_is_asked_for() {
+    let desk = home(&[], OPEN);
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    let link = desk.done(&["console"]).stdout;
+    let at = signed_in(link.trim());
+    assert!(desk.done(&["console"]).stdout.starts_with(&format!("http://{at}/sign-in/")));
+    assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
+}
+
+#[test]
+fn a_host_that_nobody_needs_ends_and_one_that_somebody_does_stays() {
+    let desk = home(&[], OPEN);
+    let mut host = std::process::Command::new(assert_cmd::cargo::cargo_bin("haft"));
+    host.arg("--home").arg(desk.path("home"));
+    let mut host = host.args(["serve", "--background", "--idle", "2"]).spawn().unwrap();
+    until("its socket", || desk.path("home/host.sock").exists());
+    let mut client = Joined::greeted(&desk, &[], &json!({}));
+    std::thread::sleep(Duration::from_secs(5));
+    assert_eq!(host.try_wait().unwrap(), None, "it left a client");
+    assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
+    client.end();
+    // The owner who looks at the console needs it too.
+    let at = signed_in(desk.done(&["console"]).stdout.trim());
+    let began = std::time::Instant::now();
+    until("its end", || host.try_wait().unwrap().is_some());
+    assert!(began.elapsed() >= Duration::from_millis(1500), "it left its owner at {at}");
+    assert!(host.wait().unwrap().success() && !desk.path("home/host.sock").exists());
 }
 
 #[test]

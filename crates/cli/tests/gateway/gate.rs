@@ -234,18 +234,7 @@ impl Gate {
         headers: &[(&str, &str)],
         body: &str,
     ) -> Answer {
-        let mut stream = TcpStream::connect(&self.address).unwrap();
-        stream.set_read_timeout(Some(PATIENCE)).unwrap();
-        let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
-        if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
-            head += &format!("host: {}\r\n", self.address);
-        }
-        for (name, value) in headers {
-            head += &format!("{name}: {value}\r\n");
-        }
-        head += &format!("content-length: {}\r\n\r\n{body}", body.len());
-        stream.write_all(head.as_bytes()).unwrap();
-        read(&mut BufReader::new(stream))
+        send_to(&self.address, method, path, headers, body)
     }
 
     /// Posts a message.
@@ -295,6 +284,28 @@ impl Drop for Gate {
         let _ended_already = self.process.kill();
         let _ended_already = self.process.wait();
     }
+}
+
+/// Makes a request to a host and port.
+pub(crate) fn send_to(
+    address: &str,
+    method: &str,
+    path: &str,
+    headers: &[(&str, &str)],
+    body: &str,
+) -> Answer {
+    let mut stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut head = format!("{method} {path} HTTP/1.1\r\nconnection: close\r\n");
+    if !headers.iter().any(|(name, _)| name.eq_ignore_ascii_case("host")) {
+        head += &format!("host: {address}\r\n");
+    }
+    for (name, value) in headers {
+        head += &format!("{name}: {value}\r\n");
+    }
+    head += &format!("content-length: {}\r\n\r\n{body}", body.len());
+    stream.write_all(head.as_bytes()).unwrap();
+    read(&mut BufReader::new(stream))
 }
 
 fn read(reader: &mut impl BufRead) -> Answer {

@@ -9,6 +9,7 @@ mod plain;
 mod resolver;
 mod serve;
 
+use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -23,12 +24,15 @@ use axum::response::{IntoResponse as _, Response};
 use axum::routing::{any, delete, get, post};
 use axum::{Extension, Router};
 use futures_util::FutureExt as _;
+use host::CancellationToken;
+use tokio::net::TcpListener;
 use tower::ServiceExt as _;
 
 use self::console::Console;
 use self::guard::Guard;
 pub use self::serve::serve;
 use crate::gateway::Gateway;
+use crate::lanes::Lanes;
 use crate::mcp::client::Caller;
 use crate::mcp::http::{self, Sessions, plain};
 use crate::token::{ANYBODY, Role, Token, Tokens};
@@ -54,6 +58,15 @@ pub struct Settings {
     pub listening: SocketAddr,
     /// Further names that it is known by, and origins whose pages are let in.
     pub hosts: Vec<String>,
+    /// For whom it is there beside its owner.
+    pub agents: Option<Agents>,
+    /// Whether its owner finds the console there, where it listens on this machine alone.
+    pub has_console: bool,
+}
+
+/// Those who call tools.
+#[derive(Debug)]
+pub struct Agents {
     /// Who may do what.
     pub tokens: Tokens,
     /// What somebody without a token may do.
@@ -62,15 +75,37 @@ pub struct Settings {
     pub folder: PathBuf,
 }
 
+/// Has the owner find the console at a place of its own, beside whatever else the gateway serves, until it is told to stop. Where
+/// there is one already, that stays the only one.
+pub fn open_console(
+    gateway: &Arc<Gateway>,
+    listener: TcpListener,
+    lanes: &Arc<Lanes>,
+    stop: CancellationToken,
+) -> io::Result<()> {
+    let listening = listener.local_addr()?;
+    if !listening.ip().is_loopback() {
+        return Err(io::Error::other("a console is for this machine alone"));
+    }
+    if gateway.has_console_at(listening) {
+        let settings = Settings { listening, hosts: Vec::new(), agents: None, has_console: true };
+        let (gateway, lanes) = (Arc::clone(gateway), Arc::clone(lanes));
+        tokio::spawn(async move {
+            serve(gateway, listener, settings, &lanes, stop.cancelled()).await;
+        });
+    }
+    Ok(())
+}
+
 /// A gateway over HTTP.
 #[derive(Debug)]
 pub(crate) struct Web {
     gateway: Arc<Gateway>,
     sessions: Sessions,
     guard: Guard,
-    /// There where the gateway says so: on this machine alone.
+    /// On this machine alone.
     console: Option<Arc<Console>>,
-    settings: Settings,
+    agents: Option<Agents>,
 }
 
 /// Who asks.
@@ -100,9 +135,12 @@ impl Shown {
 impl Web {
     fn new(gateway: Arc<Gateway>, settings: Settings) -> Self {
         let guard = Guard::new(settings.listening, &settings.hosts);
-        let is_here = settings.listening.ip().is_loopback() && gateway.console.is_some();
+        if settings.agents.is_some() {
+            let _ = gateway.mcp.set(format!("http://{}{ALL}", settings.listening));
+        }
+        let is_here = settings.listening.ip().is_loopback() && settings.has_console;
         let console = is_here.then(|| Console::new(Arc::clone(&gateway)));
-        Self { gateway, sessions: Sessions::default(), guard, console, settings }
+        Self { gateway, sessions: Sessions::default(), guard, console, agents: settings.agents }
     }
 
     /// Ends all conversations.
@@ -113,10 +151,11 @@ impl Web {
 
     /// Who asks, by the token that is shown.
     fn shown(&self, headers: &HeaderMap) -> Option<Shown> {
-        let folder = self.settings.folder.clone();
+        let agents = self.agents.as_ref()?;
+        let folder = agents.folder.clone();
         let bearer = headers.get(AUTHORIZATION).and_then(|value| value.to_str().ok());
         let Some(bearer) = bearer else {
-            let role = self.settings.without_token?;
+            let role = agents.without_token?;
             let name = ANYBODY.to_owned();
             let (has_token, profile, asks) = (false, None, false);
             return Some(Shown { name, has_token, role, profile, folder, asks });
@@ -126,8 +165,7 @@ impl Web {
             return None;
         }
         let now = host::records::now();
-        let Token { name, role, profile, asks, .. } =
-            self.settings.tokens.find(secret.trim(), now)?;
+        let Token { name, role, profile, asks, .. } = agents.tokens.find(secret.trim(), now)?;
         Some(Shown { name, has_token: true, role, profile, folder, asks })
     }
 }
@@ -147,7 +185,7 @@ async fn answer(web: &Arc<Web>, router: &Router, request: Request) -> Response {
 
 /// Finds the answer to a request. Nearly all are messages to everything that is installed, so that comes before any other route.
 async fn find(web: &Arc<Web>, router: &Router, request: Request) -> Response {
-    if request.uri().path() != ALL {
+    if request.uri().path() != ALL || web.agents.is_none() {
         let Ok(response) = Box::pin(router.clone().oneshot(request)).await;
         return response;
     }
@@ -185,7 +223,7 @@ fn router(web: Arc<Web>) -> Router {
         .route("/healthz", get(|| async { "ok\n" }))
         .route("/readyz", get(ready))
         .route("/version", get(|| async { concat!(env!("CARGO_PKG_VERSION"), "\n") }));
-    let mut all = agents.merge(open);
+    let mut all = if web.agents.is_some() { agents.merge(open) } else { open };
     if let Some(console) = &web.console {
         all = all.merge(console::routes(console));
     }
@@ -246,7 +284,7 @@ async fn let_in(State(web): State<Arc<Web>>, mut request: Request, next: Next) -
 
 /// What somebody is told who shows no token that counts.
 fn nobody(path: &str) -> Response {
-    let words = "show a token that counts: `Authorization: Bearer …`";
+    let words = "show a token that counts: `Authorization: Bearer …`; the owner makes one with `haft token new NAME`";
     let mut response = refused(path, StatusCode::UNAUTHORIZED, "unauthorized", words);
     response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
     response

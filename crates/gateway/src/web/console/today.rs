@@ -57,7 +57,8 @@ struct TodayPage {
     rows: Vec<Row>,
     /// Whether nothing was ever called.
     is_new: bool,
-    mcp: String,
+    /// Where agents speak MCP over HTTP, where they do.
+    mcp: Option<String>,
     back: &'static str,
 }
 
@@ -97,7 +98,7 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
             .collect(),
         looks,
         rows: rows(&stock, &measured),
-        mcp: format!("{}/mcp", console.gateway.console.as_deref().unwrap_or_default()),
+        mcp: console.gateway.mcp.get().cloned(),
         back: "/",
     })
 }
