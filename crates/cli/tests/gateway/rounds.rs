@@ -164,7 +164,7 @@ fn asking() -> (Gate, Desk, Desk) {
 const RAW: &str = "/mcp/raw/mcpb:asking";
 
 /// Asks as a client of the newer era that can be asked everything.
-fn ask(gate: &Gate, method: &str, params: &Value, more: Value) -> Value {
+fn ask(gate: &Gate, method: &str, params: &Value, more: &Value) -> Value {
     let mut params = params.clone();
     params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
     let can = json!({ "elicitation": {}, "sampling": {}, "roots": {} });
@@ -182,9 +182,9 @@ fn question(told: &Value) -> (String, Value, Value) {
 }
 
 /// Makes the request again with an answer, and says what came of it.
-fn bring(gate: &Gate, method: &str, params: &Value, told: &Value, answer: Value) -> Value {
+fn bring(gate: &Gate, method: &str, params: &Value, told: &Value, answer: &Value) -> Value {
     let (name, _, state) = question(told);
-    ask(gate, method, params, json!({ "inputResponses": { name: answer }, "requestState": state }))
+    ask(gate, method, params, &json!({ "inputResponses": { name: answer }, "requestState": state }))
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn whatever_a_server_of_the_older_era_asks_in_the_middle_is_asked_of_the_newer()
         ("resources/read", "person", "elicitation/create", &person, "/result/contents/0/text"),
     ] {
         let params = of(method, what);
-        let told = ask(&gate, method, &params, json!({}));
+        let told = ask(&gate, method, &params, &json!({}));
         let (_, request, state) = question(&told);
         assert_eq!(request["method"], asked, "{told}");
         // What is brought for another request is taken by none, and this one waits still.
@@ -223,9 +223,9 @@ fn whatever_a_server_of_the_older_era_asks_in_the_middle_is_asked_of_the_newer()
             "resources/read" => json!({ "uri": "test://b" }),
             _ => json!({ "name": "ask", "arguments": { "what": "other" } }),
         };
-        let stolen = ask(&gate, method, &other, json!({ "requestState": state }));
+        let stolen = ask(&gate, method, &other, &json!({ "requestState": state }));
         assert_eq!(stolen["error"]["code"], -32602, "{stolen}");
-        let done = bring(&gate, method, &params, &told, answer.clone());
+        let done = bring(&gate, method, &params, &told, answer);
         let said = done.pointer(text).and_then(Value::as_str).unwrap_or_else(|| panic!("{done}"));
         assert!(said.contains("da"), "{done}");
         assert_eq!(done["result"]["resultType"], "complete", "{done}");
@@ -233,12 +233,12 @@ fn whatever_a_server_of_the_older_era_asks_in_the_middle_is_asked_of_the_newer()
             assert_eq!(done["result"]["cacheScope"], "private", "{done}");
         }
         // An answer counts once.
-        let again = bring(&gate, method, &params, &told, answer.clone());
+        let again = bring(&gate, method, &params, &told, answer);
         assert_eq!(again["error"]["code"], -32602, "{again}");
     }
     // Of a completion the era knows no such answer: the server hears that nobody can be asked.
     let completing = json!({ "ref": { "type": "ref/prompt", "name": "ask" }, "argument": { "name": "what", "value": "" } });
-    let told = ask(&gate, "completion/complete", &completing, json!({}));
+    let told = ask(&gate, "completion/complete", &completing, &json!({}));
     let said = told["result"]["completion"]["values"][0].as_str().unwrap();
     assert!(said.contains("cannot be asked"), "{told}");
 }
@@ -251,17 +251,17 @@ fn what_is_asked_for_one_request_is_told_with_no_other() {
     let name = |name: &str| json!({ "action": "accept", "content": { "name": name } });
     // Each waits for its own answer, and they are answered in another order.
     let told: Vec<_> = ["first", "second", "third"]
-        .map(|what| (about(what), ask(&gate, "tools/call", &about(what), json!({}))))
+        .map(|what| (about(what), ask(&gate, "tools/call", &about(what), &json!({}))))
         .into();
     for ((params, told), what) in told.iter().zip(["first", "second", "third"]) {
         let (_, request, _) = question(told);
         assert_eq!(request["params"]["message"], what, "{params} {told}");
     }
     let nothing = json!({ "name": "ask", "arguments": { "what": "nothing" } });
-    assert_eq!(words(&ask(&gate, "tools/call", &nothing, json!({}))["result"]), "nothing");
+    assert_eq!(words(&ask(&gate, "tools/call", &nothing, &json!({}))["result"]), "nothing");
     for (at, answer) in [(2, "Carol"), (0, "Alice"), (1, "Bob")] {
         let (params, told) = &told[at];
-        let done = bring(&gate, "tools/call", params, told, name(answer));
+        let done = bring(&gate, "tools/call", params, told, &name(answer));
         assert!(words(&done["result"]).contains(answer), "{done}");
     }
 }
@@ -276,12 +276,12 @@ fn a_question_that_may_be_for_several_requests_waits_until_it_is_for_one() {
         &gate,
         "tools/call",
         &json!({ "name": "ask", "arguments": { "what": "nothing" } }),
-        json!({}),
+        &json!({}),
     );
     std::thread::scope(|scope| {
-        let slow = scope.spawn(|| ask(&gate, "tools/call", &slow, json!({})));
+        let slow = scope.spawn(|| ask(&gate, "tools/call", &slow, &json!({})));
         std::thread::sleep(std::time::Duration::from_millis(500));
-        let told = ask(&gate, "tools/call", &asking, json!({}));
+        let told = ask(&gate, "tools/call", &asking, &json!({}));
         assert!(slow.is_finished(), "the question was told before it was clear whose it is");
         assert_eq!(question(&told).1["params"]["message"], "mine", "{told}");
         assert_eq!(words(&slow.join().unwrap()["result"]), "nothing");
