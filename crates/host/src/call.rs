@@ -238,6 +238,9 @@ impl TraceContext {
 /// Whoever a call is made for, where they speak MCP themselves: a server that is called can ask them and tell them something
 /// meanwhile. It is a stranger's word that is passed on, so nothing that is the owner's to say is said here.
 pub trait Peer: fmt::Debug + Send + Sync {
+    /// Which conversation it is.
+    fn conversation(&self) -> &str;
+
     /// Who is asked, so that several calls of one can be told from those of others. Where an answer comes back for the very call that it
     /// was asked for, each has its own.
     fn client(&self) -> &str;

@@ -1,5 +1,7 @@
 //! Servers that want their call made again, and what they say that an era does not know.
 
+use std::time::{Duration, Instant};
+
 use serde_json::{Value, json};
 
 use crate::common::{Desk, write_below};
@@ -280,9 +282,13 @@ fn a_question_that_may_be_for_several_requests_waits_until_it_is_for_one() {
     );
     std::thread::scope(|scope| {
         let slow = scope.spawn(|| ask(&gate, "tools/call", &slow, &json!({})));
-        std::thread::sleep(std::time::Duration::from_millis(500));
+        std::thread::sleep(Duration::from_millis(500));
+        let began = Instant::now();
         let told = ask(&gate, "tools/call", &asking, &json!({}));
-        assert!(slow.is_finished(), "the question was told before it was clear whose it is");
+        assert!(
+            began.elapsed() >= Duration::from_millis(1200),
+            "it was told before it was clear whose it is"
+        );
         assert_eq!(question(&told).1["params"]["message"], "mine", "{told}");
         assert_eq!(words(&slow.join().unwrap()["result"]), "nothing");
     });
@@ -315,4 +321,67 @@ fn clients_that_are_asked_at_once_each_hear_their_own_question() {
         let told = client.next();
         assert!(words(&told["result"]).contains(&format!("person {at}")), "{told}");
     }
+}
+
+#[test]
+fn a_server_that_is_known_to_ask_works_for_one_at_a_time() {
+    let scripts = Desk::new();
+    let path = write_below(scripts.0.path(), "asking.py", ASKING);
+    let desk = home(&[("asking", &path)], OPEN);
+    let can = json!({ "elicitation": {} });
+    let mut clients: Vec<_> = (0..3).map(|_| Joined::greeted(&desk, &[], &can)).collect();
+    let send = |client: &mut Joined, about: &str| {
+        let arguments = json!({ "what": "person", "about": about });
+        let params = json!({ "name": "asking_ask", "arguments": arguments });
+        client
+            .send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }));
+    };
+    let answer = |client: &mut Joined, about: &str| {
+        let asked = client.next();
+        assert_eq!(asked["params"]["message"], about, "{asked}");
+        let answer = json!({ "action": "accept", "content": { "name": about } });
+        client.send(&json!({ "jsonrpc": "2.0", "id": asked["id"], "result": answer }));
+        let told = client.next();
+        assert!(words(&told["result"]).contains(about), "{told}");
+    };
+    // That it asks is seen when it does.
+    send(&mut clients[0], "first");
+    answer(&mut clients[0], "first");
+    // From then on all may call it in the same breath.
+    for _ in 0..3 {
+        for (at, client) in clients.iter_mut().enumerate() {
+            send(client, &format!("client {at}"));
+        }
+        for (at, client) in clients.iter_mut().enumerate().rev() {
+            answer(client, &format!("client {at}"));
+        }
+    }
+}
+
+#[test]
+fn a_question_for_a_call_that_was_called_off_is_told_to_nobody_else() {
+    let scripts = Desk::new();
+    // It asks a second after it was called, whether anybody waits for that still or not.
+    let late = ASKING.replace(
+        "        else: result = {",
+        "        else:\n          time.sleep(1)\n          result = {",
+    );
+    assert_ne!(late, ASKING);
+    let path = write_below(scripts.0.path(), "asking.py", &late);
+    let desk = home(&[("asking", &path)], OPEN);
+    let can = json!({ "elicitation": {} });
+    let mut clients: Vec<_> = (0..2).map(|_| Joined::greeted(&desk, &[], &can)).collect();
+    let call = |id: i64, arguments: Value| {
+        let params = json!({ "name": "asking_ask", "arguments": arguments });
+        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+    };
+    clients[0].call("asking_ask", json!({ "what": "nothing" }));
+    clients[0].send(&call(1, json!({ "what": "person", "about": "for the first alone" })));
+    clients[1].send(&call(2, json!({ "what": "nothing", "after": 3 })));
+    std::thread::sleep(Duration::from_millis(300));
+    let off = json!({ "requestId": 1 });
+    clients[0]
+        .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": off }));
+    let told = clients[1].next();
+    assert_eq!((&told["id"], words(&told["result"])), (&json!(2), "nothing"), "{told}");
 }

@@ -515,6 +515,10 @@ impl Asker {
 }
 
 impl Peer for Asker {
+    fn conversation(&self) -> &str {
+        &self.client.session
+    }
+
     fn client(&self) -> &str {
         self.named.as_deref().unwrap_or(&self.client.session)
     }

@@ -24,6 +24,8 @@ mod tools;
 pub(crate) mod watching;
 
 use std::collections::HashMap;
+use std::ops::Deref;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -44,8 +46,8 @@ use self::process::Order;
 use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
 use self::server::{Request, Server};
-use self::session::Client;
 pub(crate) use self::session::Told;
+use self::session::{Claim, Client};
 use self::watching::{SUBSCRIBE, Watching};
 use super::Answered;
 use super::tidying::Tidying;
@@ -87,10 +89,26 @@ pub(crate) struct Servers {
     /// Whose turn it is to have a server for one call alone.
     turns: Turns,
     tidying: Tidying,
+    /// The packages that were called for somebody who can be asked, and whether their servers do ask.
+    asking: Mutex<HashMap<String, Arc<AtomicBool>>>,
     /// Who is told what servers say to nobody in particular.
     pub(crate) board: Board,
     /// Those that offered something else than was approved when they were last asked.
     pub(crate) changed: Changed,
+}
+
+/// A server that works for somebody, until this is dropped.
+struct Hired {
+    server: Arc<Server>,
+    _claim: Option<Claim>,
+}
+
+impl Deref for Hired {
+    type Target = Arc<Server>;
+
+    fn deref(&self) -> &Arc<Server> {
+        &self.server
+    }
 }
 
 /// The place of one server. Whoever finds it empty fills it, and the others wait for that.
@@ -184,15 +202,15 @@ pub struct Replied {
 impl Servers {
     /// A pool whose idle servers end after a while.
     pub(crate) fn new(eras: Arc<dyn Eras>) -> Arc<Self> {
-        let (kept, turns, tidying, board, changed) = Default::default();
-        Arc::new(Self { kept, eras, turns, tidying, board, changed })
+        let (kept, turns, tidying, asking, board, changed) = Default::default();
+        Arc::new(Self { kept, eras, turns, tidying, asking, board, changed })
     }
 
     /// An empty pool with the same eras, whose idle servers end after so long: see [`crate::Host::keeping_idle_for`].
     pub(crate) fn tidied_after(&self, idle: Duration) -> Arc<Self> {
-        let (kept, turns, board, changed) = Default::default();
+        let (kept, turns, asking, board, changed) = Default::default();
         let (eras, tidying) = (Arc::clone(&self.eras), Tidying::after(idle));
-        Arc::new(Self { kept, eras, turns, tidying, board, changed })
+        Arc::new(Self { kept, eras, turns, tidying, asking, board, changed })
     }
 
     /// Calls a tool of a server, of one that runs or of a new one.
@@ -288,7 +306,8 @@ impl Servers {
     /// Who a server is spoken with for.
     fn client(&self, plan: &Mcp, peer: Option<&dyn Peer>) -> Client {
         let capabilities = peer.map(|peer| peer.capabilities().clone()).unwrap_or_default();
-        Client { capabilities, notices: self.board.of(&plan.owner.package) }
+        let package = &plan.owner.package;
+        Client { capabilities, notices: self.board.of(package), asks: self.asks(package) }
     }
 
     /// What a server offers.
@@ -333,13 +352,33 @@ impl Servers {
         }
     }
 
+    /// A server for somebody. One that asks somebody else something is left alone, since it would not say whom it asks next; and so is
+    /// one that is known to ask while it works for somebody else.
     async fn server(
         self: &Arc<Self>,
         launcher: &Launcher,
-        (plan, peer, redactor): (&Mcp, Option<&dyn Peer>, &Redactor),
+        wanted: (&Mcp, Option<&dyn Peer>, &Redactor),
         warmth: Warmth,
         until: Instant,
-    ) -> Result<Arc<Server>, CallError> {
+    ) -> Result<Hired, CallError> {
+        let mut beside = 0;
+        loop {
+            if let Some(hired) = self.server_at(launcher, wanted, beside, warmth, until).await? {
+                return Ok(hired);
+            }
+            beside += 1;
+        }
+    }
+
+    /// The same, the so manieth of its kind.
+    async fn server_at(
+        self: &Arc<Self>,
+        launcher: &Launcher,
+        (plan, peer, redactor): (&Mcp, Option<&dyn Peer>, &Redactor),
+        beside: usize,
+        warmth: Warmth,
+        until: Instant,
+    ) -> Result<Option<Hired>, CallError> {
         // What it may ask is told to a server when it is greeted, so who can be asked something else has another.
         let may_ask = match peer.map(Peer::capabilities) {
             Some(capabilities) => serde_json::to_string(capabilities).unwrap_or_default(),
@@ -354,7 +393,7 @@ impl Servers {
                     let named = (&*plan.name, &self.client(plan, peer));
                     Server::start(launcher, &order(), named, &*self.eras, until).await
                 };
-                self.kept_or((plan, peer), &key, warmth, until, start).await
+                self.kept_or((plan, peer, beside), &key, warmth, until, start).await
             }
             Place::Url { url, headers, rules } => {
                 // Who signed in comes before what the package says.
@@ -371,7 +410,7 @@ impl Servers {
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or((plan, peer), &key, warmth, until, start).await
+                self.kept_or((plan, peer, beside), &key, warmth, until, start).await
             }
             Place::Registry { url, server, rules } => {
                 let (tool, bearer) = (&plan.tool, plan.bearer.as_ref().map(Bearer::secret));
@@ -391,47 +430,60 @@ impl Servers {
                     let target = Target { url, way, headers, longest, name, client };
                     reach(line, &target, &*self.eras, until).await
                 };
-                self.kept_or((plan, peer), &key, warmth, until, start).await
+                self.kept_or((plan, peer, beside), &key, warmth, until, start).await
             }
         }
     }
 
-    /// The server that is kept under a key, or a new one. One that waits for an answer of somebody else is left alone: it would not
-    /// say whom it asks next.
+    /// The server that is kept under a key, or a new one, the so manieth of its kind; nothing where that is not to be had for this one
+    /// because of others.
     async fn kept_or(
         self: &Arc<Self>,
-        (plan, peer): (&Mcp, Option<&dyn Peer>),
+        (plan, peer, beside): (&Mcp, Option<&dyn Peer>, usize),
         key: &[&str],
         warmth: Warmth,
         until: Instant,
         start: impl AsyncFnOnce() -> Result<Server, CallError>,
-    ) -> Result<Arc<Server>, CallError> {
+    ) -> Result<Option<Hired>, CallError> {
         if warmth == Warmth::Cold {
-            return Box::pin(start()).await.map(Arc::new);
+            let server = Arc::new(Box::pin(start()).await?);
+            return Ok(Some(Hired { server, _claim: None }));
         }
-        let key = [&[&*plan.owner.state, " "], key].concat().concat();
-        let mut key = (plan.owner.package.clone(), key);
-        let length = key.1.len();
-        let is_taken = |server: &Server| peer.is_some_and(|peer| server.asks_another(peer));
-        let mut beside = 0;
-        let slot = loop {
-            let known = self.lock().get(&key).map(Arc::clone);
-            let slot =
-                known.unwrap_or_else(|| Arc::clone(self.lock().entry(key.clone()).or_default()));
-            match slot.try_lock().as_ref().map(|place| &place.server) {
-                Ok(Some(server)) if !server.is_well() => {}
-                Ok(Some(server)) if beside < MOST_BESIDE && is_taken(server) => {
-                    beside += 1;
-                    key.1.truncate(length);
-                    key.1.push_str(&format!(" {beside}"));
-                    continue;
-                }
-                Ok(Some(server)) => return Ok(Arc::clone(server)),
-                _ => {}
-            }
-            break slot;
+        let mut key = [&[&*plan.owner.state, " "], key].concat().concat();
+        if beside > 0 {
+            key.push_str(&format!(" {beside}"));
+        }
+        let key = (plan.owner.package.clone(), key);
+        let known = self.lock().get(&key).map(Arc::clone);
+        let slot = known.unwrap_or_else(|| Arc::clone(self.lock().entry(key.clone()).or_default()));
+        let running = slot.try_lock().ok().and_then(|place| {
+            place.server.as_ref().filter(|server| server.is_well()).map(Arc::clone)
+        });
+        let server = match running {
+            Some(server) => server,
+            None => Box::pin(self.started(key, &slot, until, start)).await?,
         };
-        Box::pin(self.started(key, &slot, until, start)).await
+        let claim = match peer.filter(|peer| !peer.capabilities().is_empty()) {
+            Some(peer) => {
+                let asks = self.asks(&plan.owner.package).load(Ordering::Acquire);
+                let claim = server.claim(peer, asks);
+                if claim.is_none() && beside < MOST_BESIDE {
+                    return Ok(None);
+                }
+                claim
+            }
+            None => None,
+        };
+        Ok(Some(Hired { server, _claim: claim }))
+    }
+
+    /// Whether servers of a package are known to ask those whom they work for.
+    fn asks(&self, package: &str) -> Arc<AtomicBool> {
+        let mut asking = self.asking.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = asking.get(package) {
+            return Arc::clone(known);
+        }
+        Arc::clone(asking.entry(package.to_owned()).or_default())
     }
 
     /// The server in the place of a key, or a new one.

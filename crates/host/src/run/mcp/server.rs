@@ -18,7 +18,7 @@ use super::era::{Era, Eras};
 use super::process::{Order, Process};
 use super::remote::Line;
 use super::session::stdio::Wire;
-use super::session::{AskError, Client, Opening, Session, Told, ToolCall};
+use super::session::{AskError, Claim, Client, Opening, Session, Told, ToolCall};
 use super::watching::Watched;
 use crate::blocked::Blocked;
 use crate::call::{Output, Peer, Progress, Resumed, TraceContext};
@@ -188,9 +188,9 @@ impl Server {
         self.has_served.load(Ordering::Acquire)
     }
 
-    /// Whether it waits for an answer of somebody who is not this one.
-    pub(super) fn asks_another(&self, than: &dyn Peer) -> bool {
-        self.session.asks_another(than)
+    /// Takes it up for somebody: see [`Session::claim`].
+    pub(super) fn claim(&self, peer: &dyn Peer, asks: bool) -> Option<Claim> {
+        self.session.claim(peer, asks)
     }
 
     /// How long nobody has asked it anything; `None` while somebody waits.

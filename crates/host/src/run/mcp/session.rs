@@ -34,6 +34,7 @@ pub(super) use self::health::Health;
 use self::lane::Lane;
 use self::line::Fault;
 use self::listening::{Ear, Listening};
+pub(super) use self::told::Claim;
 pub(crate) use self::told::Told;
 use super::era::Era;
 use crate::error::{CallError, Kind};
@@ -168,9 +169,9 @@ impl Session {
         self.ears.changes.count()
     }
 
-    /// Whether it waits for an answer of somebody who is not this one.
-    pub(super) fn asks_another(&self, than: &dyn crate::Peer) -> bool {
-        self.ears.listeners.are_others_asked(than.client())
+    /// Takes it up for somebody: see [`told::Listeners::claim`].
+    pub(super) fn claim(&self, peer: &dyn crate::Peer, asks: bool) -> Option<Claim> {
+        self.ears.listeners.claim(peer, asks)
     }
 
     /// Whether the wire is gone.
@@ -251,13 +252,14 @@ impl Session {
         }
         let sent = peer.send_request_with_option(request, options).await;
         let handle = sent.map_err(|error| known(of_asking(error), &self.health))?;
-        let _listening = self.ears.listeners.add(&handle.progress_token, told);
+        let listening = self.ears.listeners.add(&handle.progress_token, told);
         let mut waiting = Waiting { peer, id: Some(handle.id.clone()) };
         let answered = tokio::select! {
             answered = handle.await_response() => answered.map_err(of_asking),
             () = self.health.broken() => Err(AskError::Closed),
         };
         waiting.id = None;
+        listening.note(&answered);
         let result: ServerResult = answered.map_err(|error| known(error, &self.health))?;
         serde_json::to_value(result).map_err(|error| AskError::Odd(error.to_string()))
     }

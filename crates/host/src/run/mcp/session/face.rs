@@ -2,7 +2,7 @@
 #![expect(deprecated, reason = "servers of the older era still ask these")]
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rmcp::ClientHandler;
 use rmcp::model::{
@@ -28,6 +28,8 @@ pub(in crate::run::mcp) struct Client {
     pub(in crate::run::mcp) capabilities: Map<String, Value>,
     /// Who is told what the server says to nobody in particular.
     pub(in crate::run::mcp) notices: Notices,
+    /// Whether servers of its package are known to ask those whom they work for.
+    pub(in crate::run::mcp) asks: Arc<AtomicBool>,
 }
 
 /// Says who we are, as the protocol writes it.
@@ -57,6 +59,7 @@ impl Face {
         if !self.client.capabilities.contains_key(capability) {
             return Err(not_offered(method));
         }
+        self.client.asks.store(true, Ordering::Release);
         let peer = match self.ears.listeners.meant().await {
             Meant::One(peer) => peer,
             Meant::Nobody => return Err(unanswered("no call is under way that it could be for")),
@@ -68,7 +71,12 @@ impl Face {
         };
         let _asking = self.ears.listeners.asking(&*peer);
         let params = serde_json::to_value(params).map_err(|error| odd(&error))?;
-        let answer = peer.ask(method, params).await.map_err(of_refusal)?;
+        let answer = tokio::select! {
+            answer = peer.ask(method, params) => answer.map_err(of_refusal)?,
+            () = self.ears.listeners.over(peer.client()) => {
+                return Err(unanswered("the call that it was asked for is over"));
+            }
+        };
         serde_json::from_value(answer).map_err(|error| odd(&error))
     }
 

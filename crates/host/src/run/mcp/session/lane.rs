@@ -138,7 +138,7 @@ impl Lane {
         let params = Params { own, meta: Meta { passed: told.meta(), context, progress } };
         let written = Written { jsonrpc: "2.0", id, method, params };
         let text = line(&written).map_err(|error| AskError::Odd(error.to_string()))?;
-        let _listening = ears.listeners.add(&ProgressToken(NumberOrString::Number(id)), told);
+        let listening = ears.listeners.add(&ProgressToken(NumberOrString::Number(id)), told);
         let (sender, mut answer) = oneshot::channel();
         self.answers.lock().as_mut().ok_or(AskError::Closed)?.insert(id, sender);
         let mut unanswered = Unanswered { lane: self, id: Some(id) };
@@ -148,7 +148,9 @@ impl Lane {
                 // A server that broke reads no more of it.
                 early = &mut answer => {
                     unanswered.id = None;
-                    return early.unwrap_or(Err(AskError::Closed));
+                    let early = early.unwrap_or(Err(AskError::Closed));
+                    listening.note(&early);
+                    return early;
                 }
             },
             written => written.map(drop),
@@ -158,6 +160,7 @@ impl Lane {
             Err(error) => Err(super::of_wire(&error)),
         };
         unanswered.id = None;
+        listening.note(&answered);
         answered
     }
 }

@@ -1,7 +1,7 @@
 //! Who is told what of which request, and whom a server means that asks something: in the older era it does not say for which
 //! of its requests it asks.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -11,10 +11,15 @@ use serde_json::{Map, Value};
 use tokio::sync::Notify;
 use tokio::time::{Instant, timeout_at};
 
+use super::AskError;
 use crate::call::{Peer, Progress, TraceContext};
 
-/// How long a question waits until the requests end that it may be for as well.
+/// How long a question waits until the requests are answered that it may be for as well.
 const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How long a server may still ask for a request that nobody waits for any more, and how many of those are remembered.
+const LATE: Duration = Duration::from_mins(1);
+const MOST_LEFT: usize = 256;
 
 /// Who is told what of a request.
 #[derive(Clone, Debug, Default)]
@@ -61,6 +66,16 @@ struct Known {
     told: HashMap<ProgressToken, Told>,
     /// Those who are asked something now.
     asked: Vec<String>,
+    /// Those whom the server works for, or is about to.
+    served: Vec<String>,
+    /// Requests that ended without an answer, and the conversations that they were of.
+    left: VecDeque<Left>,
+}
+
+struct Left {
+    token: ProgressToken,
+    conversation: String,
+    at: Instant,
 }
 
 impl Listeners {
@@ -69,7 +84,21 @@ impl Listeners {
         if told.progress.is_some() || told.peer.is_some() {
             self.lock().told.insert(token.clone(), told);
         }
-        Listening { listeners: self.clone(), token: token.clone() }
+        Listening { listeners: self.clone(), token: token.clone(), is_answered: false }
+    }
+
+    /// Takes the server up for somebody, until what is returned is dropped; not while it asks somebody else something. One that is known to
+    /// ask works for nobody else either.
+    pub(super) fn claim(&self, peer: &dyn Peer, asks: bool) -> Option<Claim> {
+        let client = peer.client();
+        let mut known = self.lock();
+        let is_other = |one: &String| one != client;
+        if known.asked.iter().any(is_other) || (asks && known.served.iter().any(is_other)) {
+            return None;
+        }
+        known.served.push(client.to_owned());
+        drop(known);
+        Some(Claim { listeners: self.clone(), client: client.to_owned() })
     }
 
     /// Who is told what of a request.
@@ -78,7 +107,8 @@ impl Listeners {
     }
 
     /// Whom a server means that asks something now: one of those whose requests are under way. While they are of several, it is
-    /// waited for some of them to end: what it asks for does not, until it is answered.
+    /// waited for some of them to be answered: what it asks for is not, before it has what it asks for. Where one of them ends without an
+    /// answer, it may be for that one, and for nobody.
     pub(super) async fn meant(&self) -> Meant {
         let among: Vec<_> = self.lock().told.keys().cloned().collect();
         let until = Instant::now() + PATIENCE;
@@ -97,16 +127,25 @@ impl Listeners {
         self.lock().meant(|_| true)
     }
 
+    /// Waits until no request of somebody is under way any more.
+    pub(super) async fn over(&self, client: &str) {
+        loop {
+            let mut ended = pin!(self.0.ended.notified());
+            ended.as_mut().enable();
+            let is_there =
+                |told: &Told| told.peer.as_ref().is_some_and(|one| one.client() == client);
+            if !self.lock().told.values().any(is_there) {
+                return;
+            }
+            ended.await;
+        }
+    }
+
     /// Notes that somebody is asked something, for as long as what is returned lives.
     pub(super) fn asking(&self, peer: &dyn Peer) -> Asking {
         let client = peer.client().to_owned();
         self.lock().asked.push(client.clone());
         Asking { listeners: self.clone(), client }
-    }
-
-    /// Whether somebody is asked something who is not this one.
-    pub(super) fn are_others_asked(&self, client: &str) -> bool {
-        self.lock().asked.iter().any(|asked| asked != client)
     }
 
     fn lock(&self) -> MutexGuard<'_, Known> {
@@ -120,11 +159,14 @@ impl Known {
         let these = self.told.iter().filter(|(token, _)| is_one(token));
         let mut peers = these.filter_map(|(_, told)| told.peer.as_ref());
         let Some(first) = peers.next() else { return Meant::Nobody };
-        if peers.all(|other| other.client() == first.client()) {
-            Meant::One(Arc::clone(first))
-        } else {
-            Meant::Several
+        let is_late = |left: &Left| {
+            let is_other = is_one(&left.token) || left.conversation != first.conversation();
+            is_other && left.at.elapsed() < LATE
+        };
+        if self.left.iter().any(is_late) || peers.any(|other| other.client() != first.client()) {
+            return Meant::Several;
         }
+        Meant::One(Arc::clone(first))
     }
 }
 
@@ -138,12 +180,51 @@ impl std::fmt::Debug for Listeners {
 pub(super) struct Listening {
     listeners: Listeners,
     token: ProgressToken,
+    is_answered: bool,
+}
+
+impl Listening {
+    /// Notes what the server answered, if it did.
+    pub(super) fn note<T>(mut self, answered: &Result<T, AskError>) {
+        self.is_answered = matches!(answered, Ok(_) | Err(AskError::Refused { .. }));
+    }
 }
 
 impl Drop for Listening {
     fn drop(&mut self) {
-        self.listeners.lock().told.remove(&self.token);
+        let mut known = self.listeners.lock();
+        let told = known.told.remove(&self.token);
+        let peer = told.and_then(|told| told.peer).filter(|_| !self.is_answered);
+        if let Some(peer) = peer.filter(|peer| !peer.capabilities().is_empty()) {
+            while known.left.len() >= MOST_LEFT
+                || known.left.front().is_some_and(|left| left.at.elapsed() >= LATE)
+            {
+                known.left.pop_front();
+            }
+            let (token, conversation) = (self.token.clone(), peer.conversation().to_owned());
+            known.left.push_back(Left { token, conversation, at: Instant::now() });
+        }
+        drop(known);
         self.listeners.0.ended.notify_waiters();
+    }
+}
+
+/// A server that is taken up for somebody.
+#[derive(Debug)]
+pub(in crate::run::mcp) struct Claim {
+    listeners: Listeners,
+    client: String,
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        take_out(&mut self.listeners.lock().served, &self.client);
+    }
+}
+
+fn take_out(all: &mut Vec<String>, one: &str) {
+    if let Some(at) = all.iter().position(|known| known == one) {
+        all.swap_remove(at);
     }
 }
 
@@ -155,9 +236,6 @@ pub(super) struct Asking {
 
 impl Drop for Asking {
     fn drop(&mut self) {
-        let mut known = self.listeners.lock();
-        if let Some(at) = known.asked.iter().position(|asked| *asked == self.client) {
-            known.asked.swap_remove(at);
-        }
+        take_out(&mut self.listeners.lock().asked, &self.client);
     }
 }
