@@ -148,10 +148,17 @@ impl Watch {
     }
 }
 
+/// The longest that is passed on of what tracing systems keep with a trace.
+const LONGEST_STATE: usize = 512;
+
 /// Where a request says that it belongs; nothing where that cannot be read, as the W3C has it.
 pub(crate) fn context(parent: Option<&str>, state: Option<&str>) -> Option<TraceContext> {
     let parent = parent.filter(|parent| Trace::follow(parent).is_some())?.to_owned();
-    Some(TraceContext { parent, state: state.map(str::to_owned) })
+    // What others keep with it is printable, and no longer than they may rely on.
+    let is_plain = |state: &&str| {
+        state.len() <= LONGEST_STATE && state.bytes().all(|byte| (b' '..=b'~').contains(&byte))
+    };
+    Some(TraceContext { parent, state: state.filter(is_plain).map(str::to_owned) })
 }
 
 /// The same of the head of a request.

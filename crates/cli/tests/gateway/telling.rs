@@ -250,6 +250,33 @@ fn programs_are_told_the_trace_of_each_call_and_never_that_of_another() {
 }
 
 #[test]
+fn a_contract_that_names_every_variable_of_a_program_is_kept() {
+    use std::os::unix::fs::PermissionsExt;
+    let desk = home(&[], OPEN);
+    let tool = |name: &str, passed: &Value| {
+        json!({ "name": name, "description": "A test.", "schema": { "type": "object" },
+            "command": ["./tools/bin/say"], "envPassthrough": passed })
+    };
+    let tools = [tool("silent", &json!([])), tool("told", &json!(["TRACEPARENT"]))];
+    let tools = json!({ "tools": tools });
+    write_below(desk.0.path(), "repo/tools.json", &tools.to_string());
+    let script = "#!/usr/bin/env python3\nimport json, os\nprint(json.dumps({'at': str(os.environ.get('TRACEPARENT'))}))\n";
+    let script = write_below(desk.0.path(), "repo/tools/bin/say", script);
+    std::fs::set_permissions(script, std::fs::Permissions::from_mode(0o755)).unwrap();
+    desk.done(&["install", desk.path("repo").to_str().unwrap(), "--yes"]);
+    let gate = Gate::open(&desk, &["--without-token"]);
+    for (name, at) in [("silent", "None"), ("told", PARENT)] {
+        let listed = gate.ask("/mcp", "tools/list", json!({}))["result"]["tools"].clone();
+        let mut names = listed.as_array().unwrap().iter().filter_map(|one| one["name"].as_str());
+        let tool = names.find(|one| one.ends_with(name)).unwrap_or_else(|| panic!("{listed}"));
+        let answer = gate
+            .post(&format!("/v1/tools/{tool}/call"), &[("traceparent", PARENT)], &json!({}))
+            .last();
+        assert_eq!(answer["result"]["at"], at, "{name}: {answer}");
+    }
+}
+
+#[test]
 fn calls_are_counted_for_those_who_show_a_token() {
     let scripts = Desk::new();
     let desk = home(&[("traced", &traced(&scripts))], OPEN);

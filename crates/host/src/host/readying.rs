@@ -167,7 +167,7 @@ impl Host {
         self.note_plan(record, &plan);
         let action = tool.action(&call.action);
         let context = action.and_then(|action| context_of(call, tool.package.dialect, action));
-        if let (Some(context), Way::Process(_) | Way::Worker(_)) = (context, &plan.way) {
+        if let (Some(context), Way::Process(_) | Way::Worker(_)) = (&context, &plan.way) {
             let names = context.variables().map(|(name, _)| name.to_owned());
             let unknown = names.filter(|name| !record.env_keys.contains(name)).collect::<Vec<_>>();
             record.env_keys.extend(unknown);

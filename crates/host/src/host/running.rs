@@ -237,7 +237,7 @@ impl Host {
             Way::Process(one) => {
                 let (one, action) = (Arc::clone(one), (*action).clone());
                 let stream = stream.cloned();
-                let context = context_of(call, dialect, &action).cloned();
+                let context = context_of(call, dialect, &action);
                 let (written, is_written) = std::sync::mpsc::channel();
                 let running_it =
                     Box::pin(self.on_a_thread((plan, off), until, move |host, leash| {
@@ -399,14 +399,14 @@ impl Host {
 }
 
 /// Where a call belongs among those of others, as the program that makes it is told. A contract that names every variable of a program is
-/// kept: there it has to be one of them.
-pub(super) fn context_of<'c>(
-    call: &'c Call,
-    dialect: Dialect,
-    action: &Action,
-) -> Option<&'c TraceContext> {
-    let is_named = || action.environment.iter().any(|name| name == TraceContext::VARIABLES[0]);
-    call.context.as_ref().filter(|_| dialect != Dialect::Agentcli || is_named())
+/// kept: there each has to be one of them.
+pub(super) fn context_of(call: &Call, dialect: Dialect, action: &Action) -> Option<TraceContext> {
+    let is_named = |at: usize| {
+        let mut named = action.environment.iter();
+        dialect != Dialect::Agentcli || named.any(|name| name == TraceContext::VARIABLES[at])
+    };
+    let TraceContext { parent, state } = call.context.clone().filter(|_| is_named(0))?;
+    Some(TraceContext { parent, state: state.filter(|_| is_named(1)) })
 }
 
 /// Whether what a server said is what may be passed on: a result, or the tool's own word that there is none.

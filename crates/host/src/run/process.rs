@@ -1,6 +1,7 @@
 //! One process for one call.
 
 use std::borrow::Cow;
+use std::ffi::OsStr;
 use std::time::{Duration, Instant};
 
 use sandbox::{Finished, Launcher};
@@ -36,9 +37,10 @@ pub(crate) fn run(
     if confinement.limits.deadline.is_some_and(|deadline| deadline > left + SLACK) {
         confinement.to_mut().limits.deadline = Some(left);
     }
-    for (name, value) in context.iter().flat_map(|context| context.variables()) {
-        // What its owner or its manifest says of them goes before.
-        if !confinement.environment.iter().any(|(known, _)| known == name) {
+    // What its owner or its manifest says of either goes before both.
+    let is_own = |name: &OsStr| TraceContext::VARIABLES.iter().any(|known| name == *known);
+    if !confinement.environment.iter().any(|(name, _)| is_own(name)) {
+        for (name, value) in context.iter().flat_map(|context| context.variables()) {
             confinement.to_mut().environment.push((name.into(), value.into()));
         }
     }

@@ -138,17 +138,13 @@ async function consider(input) {
 }
 
 // Where a call belongs among those of others; that of the call before counts no more.
-const trace = ["TRACEPARENT", "TRACESTATE"].map((variable) => [variable, process.env[variable]]);
+const variables = ["TRACEPARENT", "TRACESTATE"];
+const hasOwn = variables.some((variable) => variable in process.env);
 
 function belong(told = {}) {
-  for (const [variable, own] of trace) {
-    const text = told[variable] ?? own;
-    if (text === undefined) {
-      delete process.env[variable];
-    } else {
-      process.env[variable] = text;
-    }
-  }
+  if (hasOwn) return;
+  for (const variable of variables) delete process.env[variable];
+  Object.assign(process.env, told);
 }
 
 async function answer(line) {

@@ -60,17 +60,20 @@ def main():
         say(fail(error))
         return
     say({"ready": True})
-    trace = {variable: os.environ.get(variable) for variable in ("TRACEPARENT", "TRACESTATE")}
+    variables = ("TRACEPARENT", "TRACESTATE")
+    has_own = any(variable in os.environ for variable in variables)
+
+    def belong(told):
+        # Where this call belongs among those of others; that of the call before counts no more.
+        if not has_own:
+            for variable in variables:
+                os.environ.pop(variable, None)
+            os.environ.update(told)
+
     for line in requests:
         request = json.loads(line)
-        # Where this call belongs among those of others; that of the call before counts no more.
-        for variable, text in trace.items():
-            if text is None:
-                os.environ.pop(variable, None)
-            else:
-                os.environ[variable] = text
-        os.environ.update(request.get("trace", {}))
         try:
+            belong(request.get("trace", {}))
             result = function(request["input"])
             if inspect.isawaitable(result):
                 import asyncio
