@@ -76,7 +76,9 @@ pub(crate) fn walls(
     let mut parts = std::iter::once(&program.path).chain(&program.needs);
     if let Some(part) = parts.find(|one| forbidden.holds(one) && !tool.holds(one)) {
         let message = format!("`{}` is in a folder that no tool gets", part.display());
-        return Err(CallError::new(Kind::Denied, message).by("folders.deny"));
+        let is_of_policy = !part.starts_with(&forbidden.home);
+        let rule = if is_of_policy { "folders.deny" } else { "" };
+        return Err(CallError::new(Kind::Denied, message).by(rule));
     }
     program.allow(&mut confinement);
     // A cover over nothing would be seen.
@@ -192,7 +194,8 @@ fn own_files(tool: &Tool, settings: &Settings, home: &Path) -> Result<Vec<PathBu
         return denied("haft's own, which no tool gets");
     }
     if paths(&settings.policy.folders.deny, settings).iter().any(|one| own.starts_with(one)) {
-        return denied("in a folder that your policy keeps from every tool ([folders] deny)");
+        let why = "in a folder that your policy keeps from every tool ([folders] deny)";
+        return denied(why).map_err(|error: CallError| error.by("folders.deny"));
     }
     Ok(vec![own])
 }

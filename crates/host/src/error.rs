@@ -257,8 +257,10 @@ impl CallError {
         // Whoever is refused something has to be told that first.
         let kinds = [Kind::Denied, Kind::Unavailable, Kind::BadInput];
         let kind = kinds.into_iter().find(|kind| refused().any(|error| error.kind == *kind));
+        let rule = refused().map(|error| error.rule.clone()).find(|rule| !rule.is_empty());
         Self::new(kind.unwrap_or(Kind::MissingInput), words.join("; "))
             .with("missing", Missing::to_values(all))
+            .by(rule.unwrap_or_default())
     }
 
     /// The same, after a process had reached for this in vain.

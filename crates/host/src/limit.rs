@@ -136,6 +136,9 @@ impl Limit {
 
 /// Says in an error which limit it is about: the number, and what changes it.
 pub(crate) fn tell(error: &mut CallError, allowance: &Allowance, dialect: Dialect) {
+    if error.rule == "sandbox.level" {
+        error.rule = allowance.level_by.into();
+    }
     let Some(limit) = Limit::of(error) else { return };
     let allowed = limit.allowed(allowance);
     let (words, set_by) = (limit.words(allowed), limit.set_by(allowance, dialect));

@@ -73,7 +73,7 @@ impl Records {
             Reserved::NoCalls(_) | Reserved::NoCents(_) => {
                 self.check_left(tool, policy).await?;
                 let why = "what your policy allows for today was just used up by another call";
-                Err(CallError::new(Kind::Denied, why))
+                Err(CallError::new(Kind::Denied, why).by("budget"))
             }
         }
     }

@@ -218,7 +218,7 @@ fn rule_for(
         None => match asked.surface {
             Surface::Terminal | Surface::Test => {
                 say(reasons, "approval", "side effects undeclared, called by the owner: allow");
-                (UNDECLARED, Rule::Allow, Why::FirstCall)
+                ("", Rule::Allow, Why::FirstCall)
             }
             Surface::Agent { .. } => {
                 let rule = policy.approval.undeclared;
@@ -253,11 +253,14 @@ fn allow(
 ) -> Allowance {
     let package = asked.package;
     let (read, write) = folders(asked, policy, grants, reasons);
-    let level = rules.and_then(|rules| rules.level).unwrap_or(policy.sandbox.level);
-    let level = match package.sandbox {
+    let (level, level_by) = match rules.and_then(|rules| rules.level) {
+        Some(level) => (level, "package.level"),
+        None => (policy.sandbox.level, "sandbox.level"),
+    };
+    let (level, level_by) = match package.sandbox {
         // Walls of a process that are as good as a container's.
-        Some(Sandbox::Container) => level.max(Level::L2),
-        Some(Sandbox::Process) | None => level,
+        Some(Sandbox::Container) if level < Level::L2 => (Level::L2, ""),
+        Some(Sandbox::Container | Sandbox::Process) | None => (level, level_by),
     };
     say(reasons, "walls", format!("at least {level}"));
     // As with its rules: what the owner says of this very package counts, whatever it says itself.
@@ -301,6 +304,7 @@ fn allow(
         level,
         timeout_ms,
         timeout_by,
+        level_by,
         memory,
         memory_by,
         cpu_share: package.resources.cpu.as_deref().and_then(resources::share),

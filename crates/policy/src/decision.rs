@@ -135,6 +135,8 @@ pub struct Allowance {
     pub timeout_ms: u64,
     /// Who says so.
     pub timeout_by: SetBy,
+    /// The key of the policy that asks for this level; empty where the package does.
+    pub level_by: &'static str,
     /// Its memory, in bytes.
     pub memory: u64,
     /// Who says so.

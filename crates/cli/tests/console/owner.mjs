@@ -262,7 +262,9 @@ const steps = {
     }
     await go(page, "/policy");
     assert.match(await text(page), /Which packages may be called at all/);
-    assert.match(await text(page), /the owner said no/);
+    const approval = await text(page, "section[aria-labelledby=s-approval]");
+    assert.match(approval, /refused .*by \w+[^]*the owner said no/, "a no is told with its rule");
+    assert.match(approval, /\bok .*by \w+/, "and so is what came through");
     assert.equal(await page.$$eval(".group", (all) => all.filter((one) => one.innerText.includes("`")).length), 0, "what is typed is shown as that");
   },
   async "a secret goes in and never comes out"(page) {

@@ -253,6 +253,10 @@ pub(super) fn of_step(
     let how = if error.kind.is_refusal() { "is refused" } else { "failed" };
     let message = format!("the step `{name}` (`{id}`) {how}: {}", error.message);
     let mut error = CallError { message, passes_after: None, ..error };
+    // What is said of the package of a step is said of no other.
+    if error.rule.starts_with("package.") {
+        error.rule = "".into();
+    }
     // A step of a chain in it is told by that.
     if error.details.get("step").is_none() {
         error.details["step"] = json!({

@@ -13,7 +13,7 @@ use ledger::audit::{BlockedKind, Filter, Record};
 use super::Console;
 use super::frame::{Frame, Part, page};
 use super::log::{Line, Log};
-use super::timeline::{Entry, Timeline, Wanted};
+use super::timeline::{Entry, Timeline, Tone, Wanted};
 use super::visit::Visit;
 use crate::shelf::Stock;
 
@@ -23,8 +23,8 @@ const ASKED: &str = "needs_approval";
 /// How many decisions of a kind are looked at.
 const LOOKED_AT: usize = 100;
 
-/// How many are shown with a part of the policy.
-const SHOWN: usize = 5;
+/// How many are shown with a part of the policy of what it let through, and how many of what it did not.
+const SHOWN: usize = 4;
 
 /// A part of the policy: `[trust]`.
 #[derive(Debug, Default)]
@@ -57,9 +57,14 @@ struct Decided {
 }
 
 impl Decided {
+    /// Whether it was let through.
+    fn is_let(&self) -> bool {
+        self.entry.tone == Tone::Good
+    }
+
     fn new(line: &Line, now: Time, stock: &Stock) -> Self {
-        let rule = line.record.rule.split_once('.').map(|(_, key)| key.to_owned());
-        Self { entry: Entry::new(line, now).linked(stock), rule: rule.unwrap_or_default() }
+        let rule = rule_of(&line.record).unwrap_or_default().to_owned();
+        Self { entry: Entry::new(line, now).linked(stock), rule }
     }
 }
 
@@ -120,8 +125,11 @@ pub(super) async fn show(State(console): State<Arc<Console>>, visit: Visit) -> R
         let about = section_of(&line.record);
         let section = sections.iter_mut().find(|one| Some(one.name()) == about);
         let decided = section.map_or(&mut rest, |section| &mut section.decided);
-        if decided.len() < SHOWN {
-            decided.push(Decided::new(line, now, &stock));
+        // What came through crowds out nothing that did not.
+        let one = Decided::new(line, now, &stock);
+        let alike = decided.iter().filter(|other| other.is_let() == one.is_let()).count();
+        if alike < SHOWN {
+            decided.push(one);
         }
     }
     let more = unexplained(&sections, &own);
@@ -261,8 +269,16 @@ fn section_of(record: &Record) -> Option<&str> {
     match (record.rule.split('.').next(), record.blocked.first().map(|one| one.kind)) {
         (_, Some(BlockedKind::Host)) => Some("network"),
         (_, Some(BlockedKind::Path)) => Some("folders"),
-        (rule, None) => rule.filter(|name| !name.is_empty()),
+        // Records of before the rules were written down.
+        (Some(""), None) if record.outcome.as_deref() == Some(ASKED) => Some("approval"),
+        (part, None) => part.filter(|name| !name.is_empty()),
     }
+}
+
+/// The key of that part which a decision comes from, where that is known.
+fn rule_of(record: &Record) -> Option<&str> {
+    let (part, key) = record.rule.split_once('.')?;
+    (section_of(record) == Some(part)).then_some(key)
 }
 
 #[cfg(test)]
@@ -375,6 +391,7 @@ mod tests {
             ("file", "approval.write", "tool_failed", blocked(BlockedKind::Path)),
             ("off", "", "denied", Vec::new()),
             ("unknown", "", "unknown_tool", Vec::new()),
+            ("old", "", ASKED, Vec::new()),
         ] {
             let call = Call { action: action.into(), rule: rule.into(), ..Call::default() };
             let outcome = match outcome {
@@ -387,20 +404,24 @@ mod tests {
         std::fs::remove_dir_all(&folder).unwrap();
         let mut told: Vec<_> = lines
             .iter()
-            .map(|line| (line.record.action.as_str(), section_of(&line.record)))
+            .map(|line| {
+                let record = &line.record;
+                (record.action.as_str(), section_of(record), rule_of(record))
+            })
             .collect();
         told.sort_unstable();
         assert_eq!(
             told,
             [
-                ("asked", Some("approval")),
-                ("away", Some("network")),
-                ("file", Some("folders")),
-                ("let", Some("approval")),
-                ("named", Some("package")),
-                ("off", None),
-                ("often", Some("budget")),
-                ("weak", Some("sandbox")),
+                ("asked", Some("approval"), Some("destructive")),
+                ("away", Some("network"), None),
+                ("file", Some("folders"), None),
+                ("let", Some("approval"), Some("write")),
+                ("named", Some("package"), Some("allow")),
+                ("off", None, None),
+                ("often", Some("budget"), Some("calls_per_day")),
+                ("old", Some("approval"), None),
+                ("weak", Some("sandbox"), Some("level")),
             ]
         );
     }
