@@ -1,10 +1,12 @@
 //! Everything that the faces of a gateway share.
 
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::{Duration, Instant};
 
 use host::{CallError, Host, Made, Notice, Replied};
+use tokio::task::JoinHandle;
 use trace::Traces;
 
 use crate::door::Door;
@@ -52,6 +54,10 @@ pub struct Gateway {
     console: OnceLock<String>,
     /// Where agents speak MCP over HTTP, where they do.
     pub(crate) mcp: OnceLock<String>,
+    /// Whether agents of other machines are among them.
+    pub(crate) is_for_others: AtomicBool,
+    /// The console, where it is served by itself.
+    pub(crate) console_served: Mutex<Option<JoinHandle<()>>>,
     /// Who may see the console.
     pub(crate) door: Door,
     /// Those who are about to sign in for a package.
@@ -83,6 +89,8 @@ impl Gateway {
             watch: Arc::new(Watch::new(options.traces)),
             console: OnceLock::new(),
             mcp: OnceLock::new(),
+            is_for_others: AtomicBool::new(false),
+            console_served: Mutex::default(),
             door: Door::default(),
             sign_ins: SignIns::default(),
             clients: Mutex::default(),
@@ -124,6 +132,19 @@ impl Gateway {
     /// Where the console is, where there is one: an address without a slash at its end.
     pub(crate) fn console(&self) -> Option<&str> {
         self.console.get().map(String::as_str)
+    }
+
+    /// The same, as agents are told it: those of other machines would not find it there.
+    pub(crate) fn console_told(&self) -> Option<&str> {
+        self.console().filter(|_| !self.is_for_others.load(Ordering::Relaxed))
+    }
+
+    /// Waits until a console that is served by itself has ended.
+    pub async fn console_closed(&self) {
+        let served = lock(&self.console_served).take();
+        if let Some(served) = served {
+            let _ = served.await;
+        }
     }
 
     /// An address that signs the owner in to the console, once and soon; none where there is no console.

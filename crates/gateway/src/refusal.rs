@@ -58,7 +58,7 @@ pub(crate) fn closed(words: &str) -> Value {
 
 /// The same as [`told`], for programs.
 pub(crate) fn value(error: &CallError, tool: &Tool, gateway: &Gateway) -> Value {
-    let (id, console) = (tool.package.canonical_id(), gateway.console());
+    let (id, console) = (tool.package.canonical_id(), gateway.console_told());
     // Where the owner has to be at a terminal, the console only shows what waits.
     let presence = gateway.shelf.newest().policy.approval.owner_presence;
     let console = console.filter(|_| presence == Presence::Any);

@@ -170,6 +170,9 @@ pub(super) fn run_in(
             Failure::new(Exit::Unavailable, "failed to listen for clients of this home")
                 .cause(error)
         })?;
+        if let Some((_, address)) = &listener {
+            place_console(args, *address, &gateway, &lanes, &stop).await?;
+        }
         let ended = CancellationToken::new();
         let sending = records.state.is_shared().then(|| send_log(records, &ended, printer));
         let idle = args.idle.map_or(IDLE, Duration::from_secs);
@@ -184,12 +187,7 @@ pub(super) fn run_in(
         ));
         let lean = tokio::spawn(lean::stay_lean());
         if let Some((listener, address)) = listener {
-            let has_console = args.console.is_none() && address.ip().is_loopback();
-            if has_console {
-                gateway.has_console_at(address);
-            } else {
-                open_console(args, &gateway, &lanes, &stop).await?;
-            }
+            let has_console = is_beside(args, address);
             let (hosts, agents) = (args.host.clone(), Some(agents(args, home, printer)?));
             let settings = Settings { listening: address, hosts, agents, has_console };
             tell((home, address), args, &settings, gateway.sign_in_link(), json_wanted, printer)?;
@@ -201,6 +199,7 @@ pub(super) fn run_in(
             stop.cancel();
         }
         let _ = near.await;
+        gateway.console_closed().await;
         lean.abort();
         gateway.close().await;
         ended.cancel();
@@ -256,13 +255,23 @@ async fn listen(
     Ok((listener, address))
 }
 
-/// Opens the console where only whoever is on this machine reaches it.
-async fn open_console(
+/// Whether the console is beside what agents are told.
+fn is_beside(args: &ServeArgs, address: SocketAddr) -> bool {
+    args.console.is_none() && address.ip().is_loopback()
+}
+
+/// Says where the console is, or opens it where only whoever is on this machine reaches it; before anybody can ask for it.
+async fn place_console(
     args: &ServeArgs,
+    address: SocketAddr,
     gateway: &Arc<Gateway>,
     lanes: &Arc<Lanes>,
     stop: &CancellationToken,
 ) -> Result<(), Failure> {
+    if is_beside(args, address) {
+        gateway.has_console_at(address);
+        return Ok(());
+    }
     let place = args.console.unwrap_or((Ipv4Addr::LOCALHOST, 0).into());
     let failed = |error| {
         Failure::new(Exit::Unavailable, format!("failed to listen at {place} for the console"))

@@ -171,9 +171,13 @@ fn over_http2_the_name_that_is_asked_for_is_judged_too() {
 fn the_console_is_for_this_machine_alone() {
     let desk = home(&[], OPEN);
     let gate = Gate::open(&desk, &["--listen", "0.0.0.0:0"]);
-    let at = signed_in(gate.console.as_deref().unwrap());
+    let (at, _) = signed_in(gate.console.as_deref().unwrap());
     assert!(at.starts_with("127.0.0.1:") && at != gate.address, "{at}");
-    // Its owner finds it again, and nothing of agents is there.
+    // Its owner finds it again, agents of other machines are not sent there, and nothing of agents is there.
+    let token = with_token(&desk, &["laptop"]);
+    let told =
+        gate.ask_as("/mcp", &[("authorization", &token)], &json!({}), "tools/list", json!({}));
+    assert!(told.status == 200 && !told.body.contains(&at), "{told:?}");
     assert!(desk.done(&["console"]).stdout.starts_with(&format!("http://{at}/sign-in/")));
     for path in ["/mcp", "/mcp/raw/x", "/v1/tools.json", "/capability/list", "/metrics"] {
         let answer = send_to(&at, "POST", path, &[("accept", "application/json")], "{}");
@@ -194,8 +198,8 @@ fn the_console_is_for_this_machine_alone() {
     assert!(gate.console.as_deref().is_some_and(|link| link.contains("/sign-in/")));
 }
 
-/// Signs in by a link, and looks at the first page; where that is.
-fn signed_in(link: &str) -> String {
+/// Signs in by a link, and looks at the first page; where that is, and what is shown there.
+fn signed_in(link: &str) -> (String, String) {
     let (at, code) = link.strip_prefix("http://").unwrap().split_once("/sign-in/").unwrap();
     let origin = format!("http://{at}");
     let entered = send_to(at, "POST", "/sign-in", &[("origin", &origin)], &format!("code={code}"));
@@ -203,7 +207,7 @@ fn signed_in(link: &str) -> String {
     let cookie = entered.headers["set-cookie"].split(';').next().unwrap().to_owned();
     let page = send_to(at, "GET", "/", &[("cookie", &cookie)], "");
     assert!(page.status == 200 && page.body.contains("Agents reach them"), "{page:?}");
-    at.to_owned()
+    (at.to_owned(), cookie)
 }
 
 #[test]
@@ -211,7 +215,7 @@ fn the_console_is_where_its_owner_wants_it() {
     let desk = home(&[], OPEN);
     let place = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
     let gate = Gate::open(&desk, &["--console", &place.to_string()]);
-    assert_eq!(signed_in(gate.console.as_deref().unwrap()), place.to_string());
+    assert_eq!(signed_in(gate.console.as_deref().unwrap()).0, place.to_string());
     let answer = gate.send("GET", "/approvals", &[("accept", "text/html")], "");
     assert_eq!(answer.status, 404, "it is in two places: {answer:?}");
     for elsewhere in ["0.0.0.0:1", "192.0.2.1:80"] {
@@ -224,7 +228,7 @@ fn a_host_that_was_started_for_a_client_opens_its_console_when_it_is_asked_for()
     let desk = home(&[], OPEN);
     let mut client = Joined::greeted(&desk, &[], &json!({}));
     let link = desk.done(&["console"]).stdout;
-    let at = signed_in(link.trim());
+    let (at, _) = signed_in(link.trim());
     assert!(desk.done(&["console"]).stdout.starts_with(&format!("http://{at}/sign-in/")));
     assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
 }
@@ -242,10 +246,13 @@ fn a_host_that_nobody_needs_ends_and_one_that_somebody_does_stays() {
     assert!(client.ask("tools/list", &json!({}))["result"]["tools"].is_array());
     client.end();
     // The owner who looks at the console needs it too.
-    let at = signed_in(desk.done(&["console"]).stdout.trim());
-    let began = std::time::Instant::now();
+    let (at, cookie) = signed_in(desk.done(&["console"]).stdout.trim());
+    for _ in 0..6 {
+        std::thread::sleep(Duration::from_secs(1));
+        let page = send_to(&at, "GET", "/", &[("cookie", &cookie)], "");
+        assert_eq!(page.status, 200, "it left its owner");
+    }
     until("its end", || host.try_wait().unwrap().is_some());
-    assert!(began.elapsed() >= Duration::from_millis(1500), "it left its owner at {at}");
     assert!(host.wait().unwrap().success() && !desk.path("home/host.sock").exists());
 }
 

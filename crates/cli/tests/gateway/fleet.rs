@@ -314,6 +314,28 @@ fn whatever_a_hosted_server_has_any_replica_has() {
 }
 
 #[test]
+fn what_is_asked_about_a_prompt_in_one_replica_is_answered_by_any() {
+    let server = format!("{} legacy", conformance());
+    let Some(fleet) = Fleet::with(OPEN, &[("conformance", &server)]) else { return };
+    let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));
+    let ask = |gate: &Gate, more: &Value| {
+        let mut params = json!({ "name": "test_input_required_result_prompt", "arguments": {} });
+        params.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        let (path, can) = ("/mcp/raw/mcpb:conformance", json!({ "elicitation": {} }));
+        gate.ask_as(path, &[], &can, "prompts/get", params).last()
+    };
+    let asked = ask(&a, &json!({}))["result"].clone();
+    assert_eq!(asked["resultType"], "input_required", "{asked}");
+    let answer = json!({ "action": "accept", "content": { "context": "the sea" } });
+    let answers = json!({ question(&asked): answer });
+    let more = json!({ "requestState": asked["requestState"], "inputResponses": answers });
+    let told = ask(&b, &more);
+    assert!(told["result"]["messages"].to_string().contains("the sea"), "{told}");
+    let again = ask(&b, &more);
+    assert!(again["error"]["message"].to_string().contains("make it again"), "{again}");
+}
+
+#[test]
 fn calls_are_added_up_and_every_log_is_there_and_whole_also_after_a_kill() {
     let Some(fleet) = Fleet::new(OPEN) else { return };
     let [a, b] = [0, 1].map(|which| fleet.serve(which, &["--without-token"]));

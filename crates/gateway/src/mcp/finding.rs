@@ -232,7 +232,7 @@ async fn request(
     let wish = Wish { tool, why, surface, client: Some(asked.client.name.clone()), at };
     let noted = stock.host.records().state.wish(&wish).await;
     noted.map_err(|error| Error::new(Code::Internal, error.to_string()))?;
-    let page = gateway.console().map(|url| format!(", or at {url}/approvals"));
+    let page = gateway.console_told().map(|url| format!(", or at {url}/approvals"));
     let words = format!(
         "The request is left for the owner, who finds it with `haft approve requests`{}. Nothing is installed until they do so; go on without it meanwhile.",
         page.unwrap_or_default()
@@ -282,7 +282,7 @@ async fn no_such(gateway: &Gateway, asked: &Asked, stock: &Stock, name: Option<&
     let Some(name) = name else { return wrong(asked, "`name` is missing") };
     let view = &asked.client.view;
     if let Some((package, _)) = stock.out_of_reach(view, name).await {
-        let console = gateway.console();
+        let console = gateway.console_told();
         let words = refusal::out_of_reach_in_words(&package, console);
         return refused(asked, &words, &refusal::out_of_reach(&package, console));
     }
@@ -306,7 +306,7 @@ pub(crate) async fn not_reached(
     let Some((package, action)) = stock.out_of_reach(view, name).await else {
         return stock.closed_to(view).map(|words| refusal_of(&words, &refusal::closed(&words)));
     };
-    let (surface, console) = (asked.surface(), gateway.console());
+    let (surface, console) = (asked.surface(), gateway.console_told());
     let by = (surface.name(), surface.client());
     refusal::note_out_of_reach(stock, &package, (name, &action), by);
     let words = refusal::out_of_reach_in_words(&package, console);

@@ -12,7 +12,8 @@ mod serve;
 use std::io;
 use std::net::SocketAddr;
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::time::Duration;
 
 use axum::body::{Body, to_bytes};
@@ -90,9 +91,12 @@ pub fn open_console(
     if gateway.has_console_at(listening) {
         let settings = Settings { listening, hosts: Vec::new(), agents: None, has_console: true };
         let (gateway, lanes) = (Arc::clone(gateway), Arc::clone(lanes));
-        tokio::spawn(async move {
-            serve(gateway, listener, settings, &lanes, stop.cancelled()).await;
-        });
+        let served = Arc::clone(&gateway);
+        gateway.console_served.lock().unwrap_or_else(PoisonError::into_inner).replace(
+            tokio::spawn(async move {
+                serve(served, listener, settings, &lanes, stop.cancelled()).await;
+            }),
+        );
     }
     Ok(())
 }
@@ -136,6 +140,7 @@ impl Web {
     fn new(gateway: Arc<Gateway>, settings: Settings) -> Self {
         let guard = Guard::new(settings.listening, &settings.hosts);
         if settings.agents.is_some() {
+            gateway.is_for_others.store(!settings.listening.ip().is_loopback(), Ordering::Relaxed);
             let _ = gateway.mcp.set(format!("http://{}{ALL}", settings.listening));
         }
         let is_here = settings.listening.ip().is_loopback() && settings.has_console;

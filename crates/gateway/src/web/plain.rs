@@ -243,7 +243,7 @@ async fn not_there(web: &Web, stock: &Stock, view: &View, name: &str, shown: &Sh
 
 /// A package that cannot be called, as that is told over HTTP.
 pub(super) fn out_of_reach(web: &Web, package: &Shelved) -> Response {
-    let told = refusal::out_of_reach(package, web.gateway.console());
+    let told = refusal::out_of_reach(package, web.gateway.console_told());
     let status =
         if package.is_enabled { StatusCode::SERVICE_UNAVAILABLE } else { StatusCode::FORBIDDEN };
     json_of(status, &json!({ "error": told }))

@@ -118,7 +118,7 @@ pub(super) async fn run(State(web): State<Arc<Web>>, request: Request) -> Respon
     }
     if !package.is_enabled {
         // The words are those of the contract.
-        let mut told = refusal::out_of_reach(&package, web.gateway.console());
+        let mut told = refusal::out_of_reach(&package, web.gateway.console_told());
         told["message"] = policy::Denial::Disabled.to_string().into();
         return json_of(StatusCode::FORBIDDEN, &json!({ "error": told }));
     }
