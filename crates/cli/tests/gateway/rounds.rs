@@ -384,4 +384,8 @@ fn a_question_for_a_call_that_was_called_off_is_told_to_nobody_else() {
         .send(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": off }));
     let told = clients[1].next();
     assert_eq!((&told["id"], words(&told["result"])), (&json!(2), "nothing"), "{told}");
+    // What is asked for somebody else is told to them.
+    clients[1].send(&call(3, json!({ "what": "person", "about": "for the second" })));
+    let asked = clients[1].next();
+    assert_eq!(asked["params"]["message"], "for the second", "{asked}");
 }

@@ -78,6 +78,13 @@ struct Left {
     at: Instant,
 }
 
+impl Left {
+    /// Whether the server may still ask for it somebody who is not of this conversation.
+    fn is_of_another(&self, conversation: &str) -> bool {
+        self.conversation != conversation && self.at.elapsed() < LATE
+    }
+}
+
 impl Listeners {
     /// Tells somebody about a request for as long as what is returned lives.
     pub(super) fn add(&self, token: &ProgressToken, told: Told) -> Listening {
@@ -88,12 +95,17 @@ impl Listeners {
     }
 
     /// Takes the server up for somebody, until what is returned is dropped; not while it asks somebody else something. One that is known to
-    /// ask works for nobody else either.
+    /// ask works for nobody else either, and may still ask for what somebody else has left.
     pub(super) fn claim(&self, peer: &dyn Peer, asks: bool) -> Option<Claim> {
         let client = peer.client();
         let mut known = self.lock();
         let is_other = |one: &String| one != client;
-        if known.asked.iter().any(is_other) || (asks && known.served.iter().any(is_other)) {
+        let may_ask_another = || {
+            let conversation = peer.conversation();
+            known.served.iter().any(is_other)
+                || known.left.iter().any(|one| one.is_of_another(conversation))
+        };
+        if known.asked.iter().any(is_other) || (asks && may_ask_another()) {
             return None;
         }
         known.served.push(client.to_owned());
@@ -159,10 +171,7 @@ impl Known {
         let these = self.told.iter().filter(|(token, _)| is_one(token));
         let mut peers = these.filter_map(|(_, told)| told.peer.as_ref());
         let Some(first) = peers.next() else { return Meant::Nobody };
-        let is_late = |left: &Left| {
-            let is_other = is_one(&left.token) || left.conversation != first.conversation();
-            is_other && left.at.elapsed() < LATE
-        };
+        let is_late = |left: &Left| is_one(&left.token) || left.is_of_another(first.conversation());
         if self.left.iter().any(is_late) || peers.any(|other| other.client() != first.client()) {
             return Meant::Several;
         }
