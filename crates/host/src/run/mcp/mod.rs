@@ -8,7 +8,8 @@
 //! - [`notice`], [`watching`]: what servers say to nobody in particular, and who wants to be told of which resource
 //! - `changed`: servers that offered something else than was approved, for their owner
 //! - [`answer`], [`tools`], [`quiet`]: what servers say, as results, actions and progress
-//! - here: the servers that are kept between calls
+//! - `seat`: the places of servers, which wait where theirs fall, and are given up where there are too many
+//! - here: the servers that are kept between calls, and for whom each works
 
 mod answer;
 mod changed;
@@ -18,13 +19,13 @@ mod process;
 mod quiet;
 mod registry;
 mod remote;
+mod seat;
 mod server;
 mod session;
 mod tools;
 pub(crate) mod watching;
 
 use std::collections::HashMap;
-use std::ops::Deref;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -45,9 +46,10 @@ use self::notice::Board;
 use self::process::Order;
 use self::quiet::Quiet;
 use self::remote::{Line, Target, Way, reach};
+use self::seat::{Hired, MOST, Slot, first_to_go, idle};
 use self::server::{Request, Server};
+use self::session::Client;
 pub(crate) use self::session::Told;
-use self::session::{Claim, Client};
 use self::watching::{SUBSCRIBE, Watching};
 use super::Answered;
 use super::tidying::Tidying;
@@ -55,25 +57,14 @@ use super::turns::Turns;
 use super::worker::{MOST_OF_ONE, Warmth};
 use crate::blocked::Blocked;
 use crate::call::{Output, Peer, Progress, Resumed, TraceContext};
-use crate::error::{CallError, Kind};
+use crate::error::CallError;
 use crate::limit::too_late;
 use crate::login::Bearer;
 use crate::plan::mcp::{Mcp, Place};
 use crate::surface::Surface;
 
-/// How many servers are kept, of all tools together.
-const MOST: usize = 32;
-
-/// How many of them are kept rather than others because somebody watches what they have.
-const MOST_SPARED: usize = MOST / 2;
-
 /// How many servers of a kind there are beside one that waits for an answer of somebody else.
 const MOST_BESIDE: usize = 8;
-
-/// How often a server may fall before it had served anybody until the next one waits, and for how long.
-const PATIENT_FALLS: u32 = 3;
-const FIRST_PAUSE: Duration = Duration::from_millis(250);
-const LONGEST_PAUSE: Duration = Duration::from_secs(30);
 
 /// How long a call is held that nobody starts a server for, so that who calls again and again takes nothing from the others.
 const BREATH: Duration = Duration::from_millis(20);
@@ -95,68 +86,6 @@ pub(crate) struct Servers {
     pub(crate) board: Board,
     /// Those that offered something else than was approved when they were last asked.
     pub(crate) changed: Changed,
-}
-
-/// A server that works for somebody, until this is dropped.
-struct Hired {
-    server: Arc<Server>,
-    _claim: Option<Claim>,
-}
-
-impl Deref for Hired {
-    type Target = Arc<Server>;
-
-    fn deref(&self) -> &Arc<Server> {
-        &self.server
-    }
-}
-
-/// The place of one server. Whoever finds it empty fills it, and the others wait for that.
-type Slot = Arc<tokio::sync::Mutex<Seat>>;
-
-/// A server, and how often one fell here before it had served anybody.
-#[derive(Debug, Default)]
-struct Seat {
-    server: Option<Arc<Server>>,
-    falls: u32,
-    /// When the last one was started.
-    at: Option<Instant>,
-}
-
-impl Seat {
-    /// Refuses to start one more so soon after the last ones fell.
-    fn check_pause(&self) -> Result<(), CallError> {
-        let Some(left) = self.at.map(|at| self.pause().saturating_sub(at.elapsed())) else {
-            return Ok(());
-        };
-        if left.is_zero() {
-            return Ok(());
-        }
-        let message = format!(
-            "the server fell {} times before it had served anybody; it is started again in {:.1} s",
-            self.falls,
-            left.as_secs_f64()
-        );
-        let error = CallError::new(Kind::Unavailable, message);
-        let after = u32::try_from(left.as_secs() + 1).unwrap_or(u32::MAX);
-        Err(CallError { passes_after: Some(after), ..error })
-    }
-
-    fn pause(&self) -> Duration {
-        match self.falls.checked_sub(PATIENT_FALLS) {
-            None => Duration::ZERO,
-            Some(more) => (FIRST_PAUSE * 2_u32.saturating_pow(more.min(16))).min(LONGEST_PAUSE),
-        }
-    }
-}
-
-/// A server that is not kept any more serves those whom it serves, and ends with that.
-impl Drop for Seat {
-    fn drop(&mut self) {
-        if let Some(server) = &self.server {
-            server.retired.cancel();
-        }
-    }
 }
 
 /// How a call is made.
@@ -589,56 +518,4 @@ pub async fn actions_of(surface: &Surface, until: Instant) -> Result<Vec<Action>
 /// An action for a tool that a server was not asked about: it takes anything, and promises nothing.
 pub fn assumed(tool: &str) -> Action {
     tools::unknown(tool)
-}
-
-/// What nobody calls at the moment.
-#[derive(Clone, Copy)]
-struct Idle {
-    /// Whether somebody wants to be told of what it has.
-    is_watched: bool,
-    /// How long it has been so.
-    since: Duration,
-}
-
-/// Whether nobody calls what is in a slot.
-fn idle(slot: &Slot) -> Option<Idle> {
-    let place = slot.try_lock().ok()?;
-    let (is_watched, since) = match &place.server {
-        Some(server) if server.is_well() => (server.watched.is_any(), server.idle()?),
-        // Whoever waits for the end of a pause would begin anew.
-        _ if !place.pause().is_zero() => (false, place.at?.elapsed()),
-        // One that is gone, or never came.
-        _ => (false, Duration::MAX),
-    };
-    Some(Idle { is_watched, since })
-}
-
-/// Which of them ends first where there are too many: the one that nobody has called for longest. One that is watched is spared
-/// as long as those are not so many that hardly any room would be left for the others.
-fn first_to_go<K>(all: Vec<(Idle, K)>) -> Option<K> {
-    let are_spared = all.iter().filter(|(idle, _)| idle.is_watched).count() <= MOST_SPARED;
-    let rank = |(idle, _): &(Idle, K)| (!(are_spared && idle.is_watched), idle.since);
-    all.into_iter().max_by_key(rank).map(|(_, key)| key)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// So many that are watched and were called last, one after the other, before the others were.
-    fn first_beside(watched: usize) -> Option<usize> {
-        let idle = |number: usize| {
-            let since = Duration::from_secs(100 - number as u64);
-            (Idle { is_watched: number < watched, since }, number)
-        };
-        first_to_go((0..=MOST).map(idle).collect())
-    }
-
-    #[test]
-    fn what_is_watched_goes_last_but_does_not_crowd_out_the_others() {
-        assert_eq!(first_beside(0), Some(0));
-        assert_eq!(first_beside(MOST_SPARED), Some(MOST_SPARED));
-        assert_eq!(first_beside(MOST_SPARED + 1), Some(0));
-        assert_eq!(first_beside(MOST + 1), Some(0));
-    }
 }
