@@ -40,6 +40,11 @@ fn ask(
     Answer { status, head: head.to_lowercase(), body: body.to_owned() }
 }
 
+/// The secret of the session, as every form of a page carries it.
+fn secret_of(page: &str) -> &str {
+    page.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap()
+}
+
 #[test]
 fn only_a_code_that_counts_signs_in_and_only_once() {
     let desk = Desk::new();
@@ -92,14 +97,11 @@ fn only_a_code_that_counts_signs_in_and_only_once() {
 
 #[test]
 fn a_form_counts_only_with_the_secret_of_its_session_and_from_its_own_page() {
-    let desk = Desk::new();
-    let example = repository().join("examples/mcpkg/echo");
-    desk.done(&["install", example.to_str().unwrap(), "--yes"]);
-    let running = Running::start(&desk);
+    let (desk, running, _) = echoing();
     let cookie = cookie(&running);
     let page = ask(&running, "GET", "/tools/mcpkg%3Ademo.echo", &[("Cookie", &cookie)], "");
     assert_eq!(page.status, 200, "{}", page.body);
-    let form = page.body.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let form = secret_of(&page.body);
     let origin = format!("http://{}", running.address());
     let post = |origin: &str, form: &str, cookie: &str| {
         let headers = [("Cookie", cookie), ("Origin", origin)];
@@ -139,13 +141,10 @@ fn places_of_forms() -> Vec<String> {
 
 #[test]
 fn no_address_takes_a_form_of_anybody_else() {
-    let desk = Desk::new();
-    let example = repository().join("examples/mcpkg/echo");
-    desk.done(&["install", example.to_str().unwrap(), "--yes"]);
-    let running = Running::start(&desk);
+    let (desk, running, _) = echoing();
     let cookie = cookie(&running);
     let page = ask(&running, "GET", "/tools/mcpkg%3Ademo.echo", &[("Cookie", &cookie)], "");
-    let form = page.body.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let form = secret_of(&page.body);
     let origin = format!("http://{}", running.address());
     let body = format!("form={form}&what=disable&answer=deny&sure=yes");
     let places = places_of_forms();
@@ -211,7 +210,7 @@ fn a_policy_that_wants_more_than_a_page_gets_more() {
     let page = ask(&running, "GET", "/secrets", &[("Cookie", &cookie)], "");
     assert!(page.body.contains("haft secret set PACKAGE NAME"), "{}", page.body);
     assert!(!page.body.contains("type=\"password\""));
-    let form = page.body.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let form = secret_of(&page.body);
     let origin = format!("http://{}", running.address());
     let headers = [("Cookie", cookie.as_str()), ("Origin", &origin)];
     let body = format!("form={form}&package=mcpkg%3Aa.b&name=KEY&value=x&what=keep");
@@ -289,7 +288,7 @@ fn everything_that_waits_is_denied_at_once() {
     let cookie = cookie(&running);
     let page = ask(&running, "GET", "/approvals", &[("Cookie", &cookie)], "").body;
     assert!(page.contains("Deny all of them"), "{page}");
-    let form = page.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let form = secret_of(&page);
     let origin = format!("http://{}", running.address());
     let headers = [("Cookie", cookie.as_str()), ("Origin", &origin)];
     let post = |answer: &str| {
@@ -315,7 +314,7 @@ fn a_yes_to_a_first_call_says_how_long_it_counts() {
     let cookie = cookie(&running);
     let page = || ask(&running, "GET", "/approvals", &[("Cookie", &cookie)], "").body;
     let shown = page();
-    let form = shown.split("name=\"form\" value=\"").nth(1).unwrap().split('"').next().unwrap();
+    let form = secret_of(&shown);
     let origin = format!("http://{}", running.address());
     let headers = [("Cookie", cookie.as_str()), ("Origin", &origin)];
     let body = format!("form={form}&answer=once");

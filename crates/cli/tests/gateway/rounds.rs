@@ -294,22 +294,31 @@ fn a_question_that_may_be_for_several_requests_waits_until_it_is_for_one() {
     });
 }
 
-#[test]
-fn clients_that_are_asked_at_once_each_hear_their_own_question() {
+/// Clients of the older era before this server, who can be asked; and where that is.
+fn joined(server: &str, count: usize) -> (Vec<Joined>, Desk, Desk) {
     let scripts = Desk::new();
-    let path = write_below(scripts.0.path(), "asking.py", ASKING);
+    let path = write_below(scripts.0.path(), "asking.py", server);
     let desk = home(&[("asking", &path)], OPEN);
     let can = json!({ "elicitation": {} });
-    let mut clients: Vec<_> = (0..3).map(|_| Joined::greeted(&desk, &[], &can)).collect();
+    let clients = (0..count).map(|_| Joined::greeted(&desk, &[], &can)).collect();
+    (clients, desk, scripts)
+}
+
+/// A call of its tool, as a message.
+fn called(id: i64, arguments: &Value) -> Value {
+    let params = json!({ "name": "asking_ask", "arguments": arguments });
+    json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
+}
+
+#[test]
+fn clients_that_are_asked_at_once_each_hear_their_own_question() {
+    let (mut clients, _desk, _scripts) = joined(ASKING, 3);
     let ids: Vec<_> = clients
         .iter_mut()
         .enumerate()
         .map(|(at, client)| {
-            let arguments = json!({ "what": "person", "about": format!("client {at}") });
-            let params = json!({ "name": "asking_ask", "arguments": arguments });
-            client.send(
-                &json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }),
-            );
+            let about = format!("client {at}");
+            client.send(&called(7, &json!({ "what": "person", "about": about })));
             let asked = client.next();
             assert_eq!(asked["params"]["message"], format!("client {at}"), "{asked}");
             asked["id"].clone()
@@ -325,16 +334,9 @@ fn clients_that_are_asked_at_once_each_hear_their_own_question() {
 
 #[test]
 fn a_server_that_is_known_to_ask_works_for_one_at_a_time() {
-    let scripts = Desk::new();
-    let path = write_below(scripts.0.path(), "asking.py", ASKING);
-    let desk = home(&[("asking", &path)], OPEN);
-    let can = json!({ "elicitation": {} });
-    let mut clients: Vec<_> = (0..3).map(|_| Joined::greeted(&desk, &[], &can)).collect();
+    let (mut clients, _desk, _scripts) = joined(ASKING, 3);
     let send = |client: &mut Joined, about: &str| {
-        let arguments = json!({ "what": "person", "about": about });
-        let params = json!({ "name": "asking_ask", "arguments": arguments });
-        client
-            .send(&json!({ "jsonrpc": "2.0", "id": 7, "method": "tools/call", "params": params }));
+        client.send(&called(7, &json!({ "what": "person", "about": about })));
     };
     let answer = |client: &mut Joined, about: &str| {
         let asked = client.next();
@@ -360,24 +362,16 @@ fn a_server_that_is_known_to_ask_works_for_one_at_a_time() {
 
 #[test]
 fn a_question_for_a_call_that_was_called_off_is_told_to_nobody_else() {
-    let scripts = Desk::new();
     // It asks a second after it was called, whether anybody waits for that still or not.
     let late = ASKING.replace(
         "        else: result = {",
         "        else:\n          time.sleep(1)\n          result = {",
     );
     assert_ne!(late, ASKING);
-    let path = write_below(scripts.0.path(), "asking.py", &late);
-    let desk = home(&[("asking", &path)], OPEN);
-    let can = json!({ "elicitation": {} });
-    let mut clients: Vec<_> = (0..2).map(|_| Joined::greeted(&desk, &[], &can)).collect();
-    let call = |id: i64, arguments: Value| {
-        let params = json!({ "name": "asking_ask", "arguments": arguments });
-        json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params })
-    };
+    let (mut clients, _desk, _scripts) = joined(&late, 2);
     clients[0].call("asking_ask", json!({ "what": "nothing" }));
-    clients[0].send(&call(1, json!({ "what": "person", "about": "for the first alone" })));
-    clients[1].send(&call(2, json!({ "what": "nothing", "after": 3 })));
+    clients[0].send(&called(1, &json!({ "what": "person", "about": "for the first alone" })));
+    clients[1].send(&called(2, &json!({ "what": "nothing", "after": 3 })));
     std::thread::sleep(Duration::from_millis(300));
     let off = json!({ "requestId": 1 });
     clients[0]
@@ -385,7 +379,7 @@ fn a_question_for_a_call_that_was_called_off_is_told_to_nobody_else() {
     let told = clients[1].next();
     assert_eq!((&told["id"], words(&told["result"])), (&json!(2), "nothing"), "{told}");
     // What is asked for somebody else is told to them.
-    clients[1].send(&call(3, json!({ "what": "person", "about": "for the second" })));
+    clients[1].send(&called(3, &json!({ "what": "person", "about": "for the second" })));
     let asked = clients[1].next();
     assert_eq!(asked["params"]["message"], "for the second", "{asked}");
 }
